@@ -33,16 +33,12 @@ class _Block:
 
 
 def parse_columns(text: str, *, name: str, scheme: str = "auto", repair_tags: bool = False) -> LabelledFile:
-    """Read the text of a column file.
+    """Read the text of a column file, whose name is `name` in messages. Raises a DataError with the line number if a
+    line has a wrong number of columns, an unknown tag or an illegal transition.
 
     Args:
-        name: the name of the file in messages.
         scheme: BMES, BIOES, BIO, or "auto" to detect it from the tags; if several fit, the most permissive one.
         repair_tags: repair illegal transitions as `tags.repair` does and list them, instead of raising an error.
-
-    Raises:
-        DataError: a line has a wrong number of columns, an unknown tag or an illegal transition; the message contains
-            the line number.
     """
     blocks, lines_of_tags = _split_blocks(text, name)
     if scheme == "auto":

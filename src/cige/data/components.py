@@ -19,11 +19,8 @@ from cige.lexicon.text_file import read_text_lines
 
 
 def looked_up(codes: np.ndarray, known: np.ndarray, numbers: np.ndarray, *, missing: int) -> np.ndarray:
-    """int64[n]: the number of each of the codes int64[n], or `missing`.
-
-    Args:
-        known: int64[K], ascending; numbers: int[K].
-    """
+    """int64[n]: the number in `numbers`, int[K], of each of the codes int64[n] in `known`, int64[K] ascending, or
+    `missing`."""
     if not len(known):
         return np.full(len(codes), missing, np.int64)
     place = np.searchsorted(known, codes)
@@ -56,15 +53,10 @@ class ComponentTable:
 
     @classmethod
     def of(cls, components: Mapping[str, Sequence[str]], seen: np.ndarray) -> ComponentTable:
-        """The table for a model.
-
-        A component that no character of the training text has is UNKNOWN, since training cannot change its vector. A
-        character that has no other components is like one that is not in `components`.
-
-        Args:
-            components: the components of each character (one code point), as `read_components` returns them.
-            seen: int64[n], the code points of the training text.
-        """
+        """The table for a model, of the components of each character (one code point) as `read_components` returns them
+        and the code points int64[n] of the training text. A component that no character of that text has is UNKNOWN,
+        since training cannot change its vector; a character that has no other components is like one that is not in
+        `components`."""
         of_code = {ord(char): tuple(parts) for char, parts in components.items()}
         trained = sorted({part for code in seen.tolist() for part in of_code.get(code, ())})
         number = {part: _FIRST + k for k, part in enumerate(trained)}

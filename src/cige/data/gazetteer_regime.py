@@ -31,11 +31,8 @@ SHOWN = GazetteerRegime()
 def hide_gazetteers(
     lattice: EncodedLattice, regime: GazetteerRegime, rng: np.random.Generator, *, n_gazetteers: int
 ) -> EncodedLattice:
-    """The lattice without the gazetteers that `regime` hides; the lattice itself if nothing is hidden.
-
-    Args:
-        n_gazetteers: the number of lists, whose bits in `lattice.groups` follow the first, which is the lexicon's.
-    """
+    """The lattice without the gazetteers that `regime` hides; the lattice itself if nothing is hidden. The bits of the
+    `n_gazetteers` lists in `lattice.groups` follow the first, which is the lexicon's."""
     if regime == SHOWN or not (lattice.groups > 1).any():
         return lattice
     groups = lattice.groups

@@ -15,12 +15,8 @@ N_RELATIONS = 2  # the types of entities begin here
 
 
 class GoldSpans:
-    """Converts gold spans, which may be nested or overlap, to cells (start, length - 1, number of the label).
-
-    Args:
-        labels: the labels of the model.
-        band: the maximum length of a span in characters; longer spans have no cell.
-    """
+    """Converts gold spans, which may be nested or overlap, to cells (start, length - 1, number of the label) for a
+    model with these `labels`. Spans of more than `band` characters have no cell."""
 
     def __init__(self, labels: Sequence[str], band: int):
         self.band = band

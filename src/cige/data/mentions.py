@@ -40,12 +40,9 @@ class MentionPool:
         self._mentions = dict(mentions)
 
     def replace(self, sentence: Sentence, regime: MentionRegime, rng: np.random.Generator) -> Sentence:
-        """The sentence with some entities replaced and its spans adjusted, or `sentence` itself if none is replaced.
-
-        The replacement is a random occurrence of an entity with the same label, possibly the entity itself. Of nested
-        entities, the outermost are replaced, together with those within them. A sentence in which entities overlap
-        without being nested is left as it is.
-        """
+        """The sentence with some entities replaced by random occurrences of entities with the same label, or `sentence`
+        itself. Of nested entities, the outermost are replaced, together with those within them. A sentence in which
+        entities overlap without being nested is left as it is."""
         if not sentence.spans or rng.random() >= regime.sentence_prob:
             return sentence
         outermost = _outermost(sentence.spans)

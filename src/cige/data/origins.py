@@ -142,16 +142,9 @@ _CANNOT_RESUME = 416  # the requested range does not exist
 
 
 def download(urls: Sequence[str], folder: Path, *, opener: Callable[..., Any]) -> Path:
-    """Download a file into `folder` from the first of its addresses that has it; returns its path.
-
-    An interrupted download is kept as .part and continued by the next call.
-
-    Args:
-        opener: called like `urllib.request.urlopen`, with a Request and `timeout`.
-
-    Raises:
-        DataError: the network or the server failed; the message contains the address.
-    """
+    """Download a file into `folder` from the first of its addresses that has it; returns its path. An interrupted
+    download is kept as .part and continued by the next call. `opener` is called like `urllib.request.urlopen`, with a
+    Request and `timeout`. Raises a DataError with the address if the network or the server failed."""
     for url in urls:
         try:
             return _download_one(url, folder, opener)

@@ -10,18 +10,9 @@ from cige.data.documents.document import Document, ReadingOptions
 from cige.data.documents.folders import suffix
 from cige.data.documents.formats import find_format, known, of_json, of_name, read_documents, write_documents
 from cige.data.documents.lines import DOCSTART
-from cige.data.jsonl import (
-    NO_GAPS,
-    NO_OVERLAPS,
-    format_json_lines,
-    looks_like_json_lines,
-    outermost,
-    parse_json_lines,
-    repairs_of,
-    show_span,
-)
+from cige.data.jsonl import format_json_lines, learnable, looks_like_json_lines, parse_json_lines, repairs_of
 from cige.data.sentence import LabelledFile, Repair, Sentence, Span, warn_of_repairs
-from cige.data.text_files import read_text, write_text
+from cige.data.text_files import error_context, read_text, write_text
 from cige.errors import DataError
 from cige.text.counted import counted
 from cige.text.windows import split_windows
@@ -125,16 +116,8 @@ def sentences_of(
 ) -> LabelledFile:
     """The labelled documents as sentences; documents with line breaks or longer than a window are cut between entities.
 
-    Documents without labels and documents whose labels are only suggested are left out.
-
-    Args:
-        name: the file name for messages.
-        keep_outermost: whether to keep the longest of overlapping spans and list the others as repairs.
-        nested: whether to keep all of them.
-
-    Raises:
-        DataError: spans overlap, and `keep_outermost` and `nested` are false; a span is discontinuous, and `nested` is
-            false; or no document has confirmed labels.
+    Documents without labels and documents whose labels are only suggested are left out. Raises a DataError if spans
+    are not `learnable`, or no document has confirmed labels; `name` is that of the file in messages.
     """
     sentences: list[Sentence] = []
     repairs: list[Repair] = []
@@ -145,13 +128,8 @@ def sentences_of(
             n_suggested += document.is_suggested
             continue
         line = document.line or number
-        broken = [span for span in document.spans if span.parts]
-        if broken and not nested:
-            raise DataError(f"{name}, line {line}: {show_span(broken[0], document.text)} {NO_GAPS}")
-        spans, dropped = (sorted(set(document.spans)), []) if nested else outermost(document.spans)
-        if dropped and not keep_outermost:
-            shown = show_span(dropped[0], document.text)
-            raise DataError(f"{name}, line {line}: {shown} overlaps another entity; {NO_OVERLAPS}")
+        with error_context(f"{name}, line {line}"):
+            spans, dropped = learnable(document.spans, document.text, keep_outermost=keep_outermost, nested=nested)
         repairs += repairs_of(dropped, document.text, line)
         sentences += _cut(document.text, spans, line)
     if n_unlabelled and not sentences:

@@ -28,14 +28,8 @@ _OPENING = frozenset("BS")
 
 
 class IllegalTransition(NamedTuple):
-    """A tag that may not follow the previous one.
-
-    Attributes:
-        position: index of `tag`; len(tags) at the end of the text.
-        previous: the previous tag, or None at the start of the text.
-        tag: the tag, or None at the end of the text.
-        why: the violated rule as a message.
-    """
+    """A tag that may not follow the previous one: the index of `tag`, len(tags) at the end of the text, the `previous`
+    tag and the `tag`, None outside of the text, and the violated rule as a message."""
 
     position: int
     previous: str | None
@@ -125,13 +119,10 @@ def tags_to_spans(tags: Sequence[str], scheme: str = "BMES") -> list[Span]:
 
 
 def lenient_spans(tags: Sequence[str], scheme: str = "BMES") -> list[Span]:
-    """Entities as the published lattice models count them (Lattice LSTM, LR-CNN, LGN, SoftLexicon, DCSAN).
-
-    B begins an entity, and ends the previous one if it has not ended; so does S, which is an entity itself. E ends an
-    entity, which has the type of its B. M, I, O, and an E without a B are ignored. An entity that does not end has one
-    character. For well-formed tags, the result is the same as in strict mode. There is no such scorer for BIO, for
-    which the strict result is returned.
-    """
+    """Entities as the published lattice models count them (Lattice LSTM, LR-CNN, LGN, SoftLexicon, DCSAN). B begins an
+    entity, and ends the previous one if it has not ended; so does S, which is an entity itself. E ends an entity, which
+    has the type of its B. M, I, O, and an E without a B are ignored. An entity that does not end has one character. For
+    well-formed tags and for BIO, the result is the strict one."""
     if scheme == "BIO":
         return tags_to_spans(tags, scheme)
     spans: list[Span] = []

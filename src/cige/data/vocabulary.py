@@ -235,13 +235,10 @@ def seen_first(lattices: Iterable[Lattice], n_base: int) -> tuple[np.ndarray, np
 
 
 def count_words(lattices: Iterable[Lattice], n_base: int) -> np.ndarray:
-    """int32[n_base]: the number of occurrences of each base word that are not covered by a longer matched word.
-
-    Ma et al. 2020, §3.2: "the frequency of w is not increased if w is covered by another subsequence that matches the
-    lexicon"; DCSAN's z(w) is the same. User words are not counted and do not cover other words. The released codes take
-    the longest match first and remove the words within it from a list of strings, so that they sometimes remove another
-    occurrence of the same word; here, each occurrence is handled separately.
-    """
+    """int32[n_base]: the number of occurrences of each base word that are not covered by a longer matched base word (Ma
+    et al. 2020, §3.2, and DCSAN's z). The released codes take the longest match first and remove the words within it
+    from a list of strings, so that they sometimes remove another occurrence of the same word; here, each occurrence is
+    handled separately."""
     counts = np.zeros(n_base, np.int32)
     for lattice in lattices:
         words = lattice.words[lattice.words[:, 2] < n_base]

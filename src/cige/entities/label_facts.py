@@ -81,7 +81,8 @@ class LabelFacts:
         def of(label: str) -> str:
             return names.get(label, label)
 
-        return LabelFacts(
+        return replace(
+            self,
             parents={of(label): of(parent) for label, parent in self.parents.items()},
             silent=frozenset(map(of, self.silent)),
             max_lengths={of(label): n for label, n in self.max_lengths.items()},
@@ -91,9 +92,6 @@ class LabelFacts:
                 name: {types: calibration.renamed(names) for types, calibration in calibrations.items()}
                 for name, calibrations in self.domains.items()
             },
-            set_apart=self.set_apart,
-            wide_commas=self.wide_commas,
-            nested=self.nested,
         )
 
     def to_manifest(self) -> dict[str, object]:
@@ -127,18 +125,9 @@ class LabelFacts:
         nested = facts.get("nested", False)
         if not isinstance(nested, bool):
             raise ValueError("nested must be true or false")
+        calibration = _from_dicts(facts.get("calibration", {}))
         domains = {name: _from_dicts(calibrations) for name, calibrations in facts.get("domains", {}).items()}
-        return cls(
-            parents,
-            silent,
-            max_lengths,
-            _from_dicts(facts.get("calibration", {})),
-            coarse,
-            domains,
-            set_apart,
-            wide_commas,
-            nested,
-        )
+        return cls(parents, silent, max_lengths, calibration, coarse, domains, set_apart, wide_commas, nested)
 
 
 def _to_dicts(calibration: Mapping[str, Calibration]) -> dict[str, object]:

@@ -181,7 +181,8 @@ def score(
     predicted_tags: Sequence[Sequence[str]] | None = None,
     scheme: str = "BMES",
 ) -> Report:
-    """Compare the gold and the predicted entities of each sentence; an entity that occurs twice counts once.
+    """Compare the gold and the predicted entities of each sentence; an entity that occurs twice counts once. Raises a
+    DataError if the lists have different lengths, or `texts` is needed but missing.
 
     Args:
         texts: the sentences, for scores by length and for the next three arguments.
@@ -189,9 +190,6 @@ def score(
         train_surfaces: the texts of entities in the training data, see `surfaces`.
         train_texts: the texts of the sentences of the training data.
         predicted_tags, scheme: the tags from which the predictions come, for the lenient score.
-
-    Raises:
-        DataError: the lists have different lengths, or `texts` is needed but missing.
     """
     _check_lengths(len(gold), predicted=predicted, texts=texts, predicted_tags=predicted_tags)
     if texts is None and any(wanted is not None for wanted in (lexicon_words, train_surfaces, train_texts)):

@@ -75,13 +75,10 @@ class BaseWords:
             raise LexiconError(f"{folder}: its manifest or counts belong to other words; build the folder again")
         return cls(words=words, counts=counts, matcher=matcher, folder=folder.resolve())
 
-    def save(self, folder: Path) -> JsonObject:
-        """Write into a new folder; returns the facts for its manifest."""
-        self.words.save(folder)
-        return self.save_beside_words(folder)
-
-    def save_beside_words(self, folder: Path) -> JsonObject:
-        """Like `save`, for a folder that already contains the words."""
+    def save(self, folder: Path, *, has_words: bool = False) -> JsonObject:
+        """Write into a new folder, which may contain the words already; returns the facts for its manifest."""
+        if not has_words:
+            self.words.save(folder)
         trie = self.matcher.trie
         if len(self.words) >= STORED_FROM:
             trie.save(folder)

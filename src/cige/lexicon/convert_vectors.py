@@ -32,39 +32,33 @@ def convert_vectors(
     dtype: str = "float16",
     on_progress: OnProgress | None = None,
 ) -> LoadReport:
-    """Stream vectors into a folder that `VectorTable.load` maps.
+    """Stream vectors into a folder that `VectorTable.load` maps, written completely or not at all.
 
     The memory does not grow with the matrix: about 180 bytes per word without a lexicon, and one byte per word of the
-    lexicon with one.
+    lexicon with one. The report lists the refused lines; with a lexicon, it also counts vectors of other words
+    (n_skipped) and base words without a vector (n_missing). Raises a LexiconError if the file cannot be read, or the
+    folder cannot be written.
 
     Args:
         path: word2vec text (plain, .gz, .xz) or binary, or an .npz file or a folder of this package.
-        out_folder: written completely or not at all.
         lexicon: if given, row i is the vector of its base word i, or zeros if there is none; present.npy says which
             words have a vector.
         dtype: "float16" or "float32".
         on_progress: called regularly with (bytes of the file read, bytes of the file).
-
-    Returns:
-        The number of vectors taken, and the refused lines with their reasons; with a lexicon, also the number of
-        vectors skipped because they belong to no base word, and of base words without a vector (n_missing).
-
-    Raises:
-        LexiconError: the file cannot be read, or the folder cannot be written.
     """
     if dtype not in DTYPES:
         raise LexiconError(f"dtype {dtype!r}: expected one of {', '.join(DTYPES)}")
-    source = _Source(path)
-    report = ReportBuilder(source=str(path), format=source.format)
-    blocks = source.blocks(report, on_progress)
+    format, width, blocks_of = _opened(path)
+    report = ReportBuilder(source=str(path), format=format)
+    blocks = blocks_of(report, on_progress)
     with new_folder(out_folder, kind=VECTORS) as (aside, facts):
         if lexicon is None:
-            words = write_rows(blocks, aside, width=source.width, dtype=dtype, report=report)
+            words = write_rows(blocks, aside, width=width, dtype=dtype, report=report)
             n_taken = len(words)
         else:
             words = lexicon.words
             words.save(aside)
-            with RowFile(aside / VECTORS_FILE, width=source.width, dtype=dtype) as matrix:
+            with RowFile(aside / VECTORS_FILE, width=width, dtype=dtype) as matrix:
                 present = _write_aligned(blocks, matrix, report, lexicon)
             np.save(aside / PRESENT_FILE, present)
             n_taken = int(present.sum())
@@ -76,27 +70,23 @@ def convert_vectors(
         facts.update(
             n_words=len(words),
             n_vectors=n_taken,
-            width=source.width,
+            width=width,
             dtype=dtype,
-            source_format=source.format,
+            source_format=format,
             lexicon=lexicon.fingerprint if lexicon is not None else None,
         )
     return done
 
 
-class _Source:
-    """The vectors of a file of any supported format, in blocks."""
-
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.blocks: Callable[[ReportBuilder, OnProgress | None], Iterator[VectorBlock]]
-        if Path(path).is_dir() or is_zip(path):
-            table = VectorTable.load(path)
-            self.format = "folder" if Path(path).is_dir() else "npz"
-            self.width = table.width
-            self.blocks = lambda report, on_progress: _table_blocks(table)
-        else:
-            source = open_vectors(path)
-            self.format, self.width, self.blocks = source.format, source.width, source.blocks
+def _opened(
+    path: str | os.PathLike[str],
+) -> tuple[str, int, Callable[[ReportBuilder, OnProgress | None], Iterator[VectorBlock]]]:
+    """The format, the width and the blocks of vectors of a file of any supported format."""
+    if Path(path).is_dir() or is_zip(path):
+        table = VectorTable.load(path)
+        return "folder" if Path(path).is_dir() else "npz", table.width, lambda report, on_progress: _table_blocks(table)
+    source = open_vectors(path)
+    return source.format, source.width, source.blocks
 
 
 def _table_blocks(table: VectorTable) -> Iterator[VectorBlock]:
@@ -133,22 +123,12 @@ DTYPE = "float16"
 def build_with_vectors(
     path: str | os.PathLike[str], folder: str | os.PathLike[str], *, on_progress: OnProgress | None = None
 ) -> LoadReport:
-    """Build a lexicon from a vector file of any size; `Lexicon.load` and `VectorTable.load` both open the folder.
+    """Build a lexicon from a word2vec file of any size; `Lexicon.load` and `VectorTable.load` both open the folder.
 
-    The memory does not depend on the width of the vectors: at most 180 bytes per word, 1.6 GB for 8.8M words.
-
-    Args:
-        path: word2vec text (plain, .gz, .xz) or binary.
-        folder: written completely or not at all; contains vectors.npy, float16[V, width], and the files of a lexicon.
-        on_progress: called regularly with (bytes of the file read, bytes of the file).
-
-    Returns:
-        The number of words taken, and the refused lines with their reasons: strings that cannot be words (single
-        characters, spaces, ...), repeated words, wrong widths, and numbers that are not finite or too large for
-        float16.
-
-    Raises:
-        LexiconError: the file cannot be read, is truncated or contains no word, or the folder cannot be written.
+    Row i of its vectors.npy, float16[V, width], is the vector of word i. The memory does not depend on the width: at
+    most 180 bytes per word, 1.6 GB for 8.8M words. The report lists the refused lines: strings that cannot be words,
+    repeated words, wrong widths, and numbers that are not finite or too large for float16. Arguments and errors are
+    those of `convert_vectors`; it is also an error if no word can be used.
     """
     source = open_vectors(path)
     report = ReportBuilder(source=str(path), format=source.format)
@@ -159,7 +139,7 @@ def build_with_vectors(
         if not done.n_taken:
             raise LexiconError(f"no usable word; expected words of two or more characters\n{done}")
         facts.update(
-            BaseWords.build(words, None).save_beside_words(aside),
+            BaseWords.build(words, None).save(aside, has_words=True),
             vectors={"width": source.width, "dtype": DTYPE, "source_format": source.format},
         )
         UserChanges().save(aside)

@@ -116,11 +116,9 @@ def header_columns(cells: Sequence[str]) -> list[str] | None:
 
 
 def looks_like_header(cells: Sequence[str]) -> bool:
-    """Whether the first row of a table is a header that `header_columns` does not understand.
-
-    Either a column after the first has one of the names in HEADERS, or the first one ends like a name of words and what
-    stands beside it is not a label in capital letters.
-    """
+    """Whether the first row of a table is a header that `header_columns` does not understand: a column after the first
+    has one of the names in HEADERS, or the first one ends like a name of words and what stands beside it is not a label
+    in capital letters."""
     if len(cells) < 2:
         return False
     if any(cell.lower() in HEADERS for cell in cells[1:]):

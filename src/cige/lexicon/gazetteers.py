@@ -15,16 +15,12 @@ MAX_GAZETTEERS = 30  # each has a bit of an int32, whose first bit is that of th
 
 
 def with_gazetteers(base: Lexicon, paths: Sequence[str | os.PathLike[str]]) -> tuple[Lexicon, np.ndarray]:
-    """The union of a lexicon's base words and those of some word lists.
+    """The union of a lexicon's base words and those of some word lists, and int32[n_words]: bit 0 is set for words of
+    `base`, and bit 1 + k for words of the k-th list.
 
     The gazetteers' words come first, so that a trimmed model keeps them. Counts of the base lexicon are kept; other
-    words have a count of 1.
-
-    Returns:
-        The union, and int32[n_words]: bit 0 is set for words of `base`, and bit 1 + k for words of the k-th list.
-
-    Raises:
-        LexiconError: a list cannot be read or has no usable word, or there are too many lists.
+    words have a count of 1. Raises a LexiconError if a list cannot be read or has no usable word, or there are too many
+    lists.
     """
     lists = []
     for path in paths:

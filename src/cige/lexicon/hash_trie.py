@@ -143,7 +143,8 @@ def _place(levels: list[_Level]) -> tuple[np.ndarray, np.ndarray, int]:
     table, numbers = np.zeros(n_slots, dtype=np.uint64), np.zeros(n_slots, dtype=np.uint32)
     states: np.ndarray | None = None  # of the previous level
     max_probes = 1
-    for level in _emptied(levels):
+    while levels:
+        level = levels.pop(0)
         keys = level.keys
         if states is not None:
             keys = states[keys >> np.uint64(CHAR_BITS)] << np.uint64(CHAR_BITS) | keys & np.uint64(_CHAR_MASK)
@@ -164,11 +165,6 @@ def _place(levels: list[_Level]) -> tuple[np.ndarray, np.ndarray, int]:
         states = slots.astype(np.uint64) + np.uint64(FIRST_STATE)
         max_probes = max(max_probes, n_probes)
     return table, numbers, max_probes
-
-
-def _emptied(levels: list[_Level]) -> Iterator[_Level]:
-    while levels:
-        yield levels.pop(0)
 
 
 def _code_points(words: WordBlob) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

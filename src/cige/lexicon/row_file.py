@@ -76,15 +76,9 @@ def write_rows(
     report: ReportBuilder,
     reason: Callable[[str], str | None] = lambda word: None,
 ) -> WordBlob:
-    """Write vectors.npy and the words in one pass, in file order; this needs 80 bytes of memory per word.
-
-    Args:
-        reason: returns why a word cannot be taken, or None. `report` lists these words, repeated words, and words whose
-            numbers are too large for `dtype`.
-
-    Returns:
-        The words, mapped from `folder`.
-    """
+    """Write vectors.npy and the words in one pass, in file order; returns the words, mapped from `folder`. This needs
+    80 bytes of memory per word. `report` lists repeated words, words for which `reason` returns why they cannot be
+    taken, and words whose numbers are too large for `dtype`."""
     # Hashes need a fifth of the memory of words; a collision among 8.8M words occurs once in 500,000 builds.
     seen: set[int] = set()
     with (

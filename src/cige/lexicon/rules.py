@@ -76,14 +76,12 @@ def _typed_within(spans: tuple[ForcedSpan, ...], start: int, end: int) -> tuple[
 
 
 def find_rules(text: str, rows: np.ndarray, modes: Sequence[Mode], labels: Sequence[str | None]) -> Rules:
-    """The rules for `text` (normalised).
+    """The rules for `text` (normalised), of rows int32[n, 3] (start, end, ...) of words that are not evidence, with
+    their `modes` and `labels`.
 
     If forced words overlap, the longest is chosen, or the first of the longest; then the longest of those that do not
     overlap it, and so on. Blocked and typed words hold wherever nothing is forced. No word begins or ends inside a run
     of Latin letters or of digits.
-
-    Args:
-        rows: int32[n, 3], rows (start, end, ...) of words that are not evidence; their `modes` and `labels`.
     """
     if not len(rows):
         return NO_RULES

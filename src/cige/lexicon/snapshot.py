@@ -86,11 +86,8 @@ class LexiconSnapshot:
         return rows
 
     def rules(self, text: str) -> Rules:
-        """Where the user's forced and blocked words are in `text`, in code points; immediate if there are no such
-        words.
-
-        If forced words overlap, the longest is chosen, or the first of the longest.
-        """
+        """Where the user's forced and blocked words are in `text`, in code points (see `find_rules`); immediate if
+        there are no such words."""
         if not self._user.has_rules:
             return NO_RULES
         text = normalize(text)
@@ -126,13 +123,11 @@ class LexiconSnapshot:
 
     def with_batch(self, batch: UserBatch, *, merges: bool = True) -> LexiconSnapshot:
         """A snapshot with additional user words. As long as they are user words, base words that the user removed are
-        matched too, unless they are blocked.
+        matched too, unless they are blocked. A word that is already a user word keeps its place and gets the new label
+        and mode.
 
-        A word that is already a user word keeps its place and gets the new label and mode.
-
-        Args:
-            merges: False makes the cost depend only on the number of these words, not on that of the existing user
-                words. Matching is slightly slower then, so it is used for the words of a single call.
+        With merges=False, the cost depends only on the number of these words, not on that of the existing user words.
+        Matching is slightly slower then, so it is used for the words of a single call.
         """
         hidden = self.hidden
         if self.removed:

@@ -73,19 +73,15 @@ _N_TRIED, _MAX_BAD_SHARE = 1000, 0.01  # a file with a larger share of bad lines
 
 
 class SoundLines:
-    """Iterates over (line number from 1, text) of a UTF-8 file, plain, .gz or .xz.
+    """Iterates over (line number from 1, text) of a UTF-8 file, plain, .gz or .xz, or of `lines` of it.
 
-    Args:
-        path: of the file.
-        lines: (number from 1, line) of a part of the file that `path` names in messages; None reads the file.
+    A few lines that are not UTF-8 or contain a NUL are left out; if they are more than 1%, or the file cannot be read,
+    iterating raises a LexiconError.
 
     Attributes:
         n_lines: number of lines read so far.
-        n_bad: number of lines left out because they are not UTF-8 or contain a NUL.
+        n_bad: number of lines left out.
         bad_lines: the first of these, in a printable form.
-
-    Raises (while iterating):
-        LexiconError: the file cannot be read, or more than 1% of its lines are bad.
     """
 
     def __init__(self, path: str | os.PathLike[str], lines: Iterable[tuple[int, bytes]] | None = None) -> None:

@@ -76,16 +76,9 @@ def detect_typed(sample: Sequence[bytes]) -> str | None:
 def typed_entries(
     lines: Iterator[tuple[int, bytes]], *, format: str, source: str, delimiter: str | None, quotes: bool
 ) -> Iterator[Entry]:
-    """An entry for every line (number, raw bytes) except the header.
-
-    Args:
-        source: the name of the file, for messages.
-        delimiter: what separates the cells of rows, instead of the format's own.
-        quotes: whether cells may be in quotes.
-
-    Raises:
-        LexiconError: the first row is a header with unknown names, and the other rows do not begin with a word.
-    """
+    """An entry for every line (number, raw bytes) of the file `source` except the header. Cells are separated by
+    `delimiter` or that of the format, and with `quotes` may be in quotes. Raises a LexiconError if the first row is a
+    header with unknown names, and the other rows do not begin with a word."""
     delimiter = delimiter or DELIMITERS.get(format, TAB)
     read = _read_object if format == "jsonl" else _row_reader(COLUMNS, delimiter, quotes, is_named=False)
     remembers = format == "labels"

@@ -40,14 +40,8 @@ class UserChanges:
 
     @classmethod
     def from_dict(cls, user: Mapping[str, Any], *, source: str | PathLike[str]) -> UserChanges:
-        """The changes from the result of `to_dict`.
-
-        Args:
-            source: the path of the file, for error messages.
-
-        Raises:
-            LexiconError: the value has another form, or a word cannot have its label or mode.
-        """
+        """The changes from the result of `to_dict`, which was read from `source`. Raises a LexiconError if the value
+        has another form, or a word cannot have its label or mode."""
         if not _is_whole(user):
             raise LexiconError(
                 f"{source}: not the words that a user changed; expected an object with the lists added and removed, "

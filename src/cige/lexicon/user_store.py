@@ -143,11 +143,8 @@ class UserStore:
 
     def with_batch(self, batch: UserBatch, *, merges: bool) -> UserStore:
         """A store with additional words; those that it already has keep their place and get the new label and mode.
-
-        Args:
-            merges: False leaves layers as they are, so the cost depends on the new words alone; more layers make
-                searching slower.
-        """
+        With merges=False, layers stay as they are, so the cost depends on the new words alone; more layers make
+        searching slower."""
         if not len(batch):
             return self
         layer = UserLayer.build(batch.words, batch.labels, batch.modes, batch.names)

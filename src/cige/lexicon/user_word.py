@@ -62,16 +62,10 @@ def user_words_of(words: UserWords) -> list[UserWord]:
 
 
 def each_user_word(words: UserWords) -> Iterator[tuple[str, str | None, str]]:
-    """The text, label and mode of each word of a call; they are not checked.
-
-    Args:
-        words: strings, `UserWord`s with label and mode, a dict of words and labels (None for no label), or a DataFrame
-            with a column `word` and, if there are any, `label` and `mode`. They may have the other names of the header
-            of a word file (see `headers.HEADERS`), such as `Label` or 词 and 类型; other columns are ignored.
-
-    Raises:
-        LexiconError: a string was given instead of a list, or an item is not a word.
-    """
+    """The text, label and mode of each word of a call, which are not checked: strings, `UserWord`s, a dict of words and
+    labels (None for no label), or a DataFrame with a column `word` and, if there are any, `label` and `mode`, or with
+    other names of `delimited.HEADERS`, such as 词 and 类型. Raises a LexiconError if a string was given instead of a
+    list, or an item is not a word."""
     if isinstance(words, str):
         raise LexiconError(f"words={words!r}: expected a list of words, such as [{words!r}]")
     if isinstance(words, bytes):
@@ -83,16 +77,14 @@ def each_user_word(words: UserWords) -> Iterator[tuple[str, str | None, str]]:
 
 def _each(words: UserWords) -> Iterator[tuple[str, str | None, str]]:
     if hasattr(words, "to_dict") and hasattr(words, "columns"):
-        yield from ((word.text, word.label, word.mode) for word in _of_table(words))
+        yield from _of_table(words)
         return
-    is_mapping = isinstance(words, Mapping)
-    pairs: Iterable[tuple[Any, str | None]] = (
-        words.items() if isinstance(words, Mapping) else ((word, None) for word in words)
+    given: Iterable[tuple[Any, str | None, str]] = (
+        ((text, label, EVIDENCE) for text, label in words.items())
+        if isinstance(words, Mapping)
+        else ((w.text, w.label, w.mode) if isinstance(w, UserWord) else (w, None, EVIDENCE) for w in words)
     )
-    for text, label in pairs:
-        mode: str = EVIDENCE
-        if isinstance(word := text, UserWord) and not is_mapping:
-            text, label, mode = word.text, word.label, word.mode
+    for text, label, mode in given:
         if not isinstance(text, str):
             raise LexiconError(f"words: expected strings or UserWords, got {type(text).__name__}{_instead(text)}")
         if label is not None and not isinstance(label, str):
@@ -109,22 +101,20 @@ def _instead(given: object) -> str:
     return ""
 
 
-def _of_table(table: Any) -> list[UserWord]:
+def _of_table(table: Any) -> Iterator[tuple[str, str | None, str]]:
     """The words of a DataFrame, of pandas or of a library with the same interface; empty cells are no label."""
     names = zip(table.columns, column_names(list(map(str, table.columns))), strict=True)
     fields = {_FIELDS[column]: name for name, column in names if column in _FIELDS}
     if "text" not in fields:
         listed = ", ".join(map(str, table.columns)) or "no columns"
         raise LexiconError(f"words: a table with {listed}; expected a column word (or 词), and label if there are any")
-    columns = {field: list(table[name]) for field, name in fields.items()}
-    words = []
-    for row in range(len(columns["text"])):
-        cells = {field: values[row] for field, values in columns.items()}
-        given = {field: cell for field, cell in cells.items() if field == "text" or (isinstance(cell, str) and cell)}
-        words.append(UserWord(**given))
-        if not isinstance(words[-1].text, str):
-            raise LexiconError(f"words: row {row + 1} has {given['text']!r} as its word; expected a string")
-    return words
+    texts = list(table[fields["text"]])
+    labels, modes = (list(table[fields[x]]) if x in fields else [None] * len(texts) for x in ("label", "mode"))
+    for row, (text, label, mode) in enumerate(zip(texts, labels, modes, strict=True), start=1):
+        if not isinstance(text, str):
+            raise LexiconError(f"words: row {row} has {text!r} as its word; expected a string")
+        is_labelled, has_mode = (isinstance(cell, str) and bool(cell) for cell in (label, mode))
+        yield text, label if is_labelled else None, mode if has_mode else EVIDENCE
 
 
 def is_label(label: str) -> bool:
@@ -139,10 +129,7 @@ def _is_written_well(label: str) -> bool:
 
 def reason_to_refuse_user_word(word: UserWord, *, was_saved: bool = False) -> str | None:
     """Why a user cannot add `word`, or None. Spaces are allowed, and single characters in mode force and if blocked.
-
-    Args:
-        was_saved: whether it is from a saved model, which may be older than the rules about O, | and ? in labels.
-    """
+    Words that were saved in a model may be older than the rules about O, | and ? in labels."""
     problem = reason_to_refuse(word.text, spaces=True)
     if word.mode not in MODES:
         return NO_MODE

@@ -70,14 +70,9 @@ class VectorFile:
     n_promised: int | None
 
     def blocks(self, report: ReportBuilder, on_progress: OnProgress | None = None) -> Iterator[VectorBlock]:
-        """Yield the valid rows; `report` lists the others. Words may occur twice.
-
-        Args:
-            on_progress: called after every block with (bytes of the file read, bytes of the file).
-
-        Raises:
-            LexiconError: the file is damaged, or has fewer vectors than its header states.
-        """
+        """Yield the valid rows; `report` lists the others. Words may occur twice. `on_progress` is called after every
+        block with (bytes of the file read, bytes of the file). Raises a LexiconError if the file is damaged, or has
+        fewer vectors than its header states."""
         n_rows = 0
         size = self.path.stat().st_size
         try:

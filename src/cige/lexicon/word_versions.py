@@ -22,11 +22,7 @@ CURRENT, VERSIONS = "current", "versions"
 
 
 class WordVersions:
-    """The versions of a word file.
-
-    Args:
-        folder: the folder of versions, which is created by the first `publish`.
-    """
+    """The versions of a word file in a folder, which is created by the first `publish`."""
 
     def __init__(self, folder: str | os.PathLike[str]):
         self.folder = Path(folder)
@@ -59,12 +55,9 @@ class WordVersions:
     def publish(self, source: str | os.PathLike[str], name: str) -> LoadReport:
         """Copy a word file to the folder as version `name` and make it current; running jobs keep their version.
 
-        Returns:
-            The report of its lines. The file is copied as it is; whoever reads it leaves out the refused lines too.
-
-        Raises:
-            LexiconError: the file cannot be read as words, the name is not a valid file name, or a version with this
-                name has other words.
+        Returns the report of its lines; the file is copied as it is, and whoever reads it leaves out the refused lines
+        too. Raises a LexiconError if the file cannot be read as words, the name is not a valid file name, or a version
+        with this name has other words.
         """
         if not name or name != Path(name).name or name.startswith("."):
             raise LexiconError(f"version {name!r}: expected the name of a file, such as 2026-11-01.txt")

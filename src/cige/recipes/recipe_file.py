@@ -23,18 +23,14 @@ Overrides = Mapping[str, Any] | Sequence[str] | None
 def read_recipe_file(
     recipe: str | Path, overrides: Overrides = None, *, kind: str | None = None
 ) -> tuple[Settings, dict[str, str]]:
-    """Merge the values of a recipe, of everything that it extends and of `overrides`.
-
-    Returns the values, and where each comes from by key path.
+    """The values of a recipe, of everything that it extends and of `overrides` on top, and where each comes from by key
+    path. Raises a RecipeError for no such recipe, one of another kind, or bad YAML.
 
     Args:
         recipe: the name of a shipped recipe (`weibo/flat`) or the path of a YAML file. In a file, `extends` is a name
             or a path, which is relative to the folder of that file.
         overrides: {"training.n_epochs": 2} or ["training.n_epochs=2"].
         kind: the kind that a shipped recipe must have, or the one that a file extends; one of the kinds of `shipped`.
-
-    Raises:
-        RecipeError: no such recipe, one of another kind, or bad YAML.
     """
     layer = _read(_as_text(recipe), (), kind)
     values, origins = deepcopy(layer.values), dict(layer.origins)
@@ -161,12 +157,8 @@ _COLUMN = 44  # where comments begin, unless the setting is longer
 
 
 def annotated_yaml(values: Mapping[str, Any], origins: Mapping[str, str] | None = None) -> str:
-    """Nested settings as YAML, a setting per line.
-
-    Args:
-        origins: maps key paths ("training.n_epochs") to their comments; other settings are marked as defaults. Without
-            origins there are no comments.
-    """
+    """Nested settings as YAML, a setting per line. `origins` maps key paths ("training.n_epochs") to their comments;
+    other settings are marked as defaults. Without origins there are no comments."""
     return "".join(f"{line}\n" for line in _lines(values, origins, "", ""))
 
 

@@ -26,7 +26,8 @@ def build_strictly(
     types: Mapping[str, type] | None = None,
     base: Any = None,
 ) -> T:
-    """Build a dataclass, including nested dataclasses, from nested mappings.
+    """Build a dataclass, including nested dataclasses, from nested mappings. Raises a RecipeError if a key is unknown
+    or missing, or a value has the wrong type or is out of range.
 
     Args:
         values: one entry per field; fields with a default may be omitted.
@@ -35,9 +36,6 @@ def build_strictly(
         types: maps names of fields to the class to build, if the type hint is only a base class.
         base: provides the values of omitted fields instead of the class's defaults. Values that are omitted in the
             mapping of a nested dataclass come from the default of that field.
-
-    Raises:
-        RecipeError: a key is unknown or missing, or a value has the wrong type or is out of range.
     """
     if not key:
         refuse_renamed(values, origins)

@@ -41,15 +41,9 @@ class Layer:
 
 
 def read_layer(path: Path, *, called: str) -> Layer:
-    """Read one YAML file; `extends` is left in its values.
-
-    Args:
-        called: the name of the file in messages and origins.
-
-    Raises:
-        RecipeError: it is not a mapping in UTF-8 YAML, or a key occurs twice; the message has the file and line.
-        FileNotFoundError: there is no such file.
-    """
+    """Read one YAML file, which messages and origins call `called`; `extends` is left in its values. Raises a
+    FileNotFoundError if there is no such file, and a RecipeError with file and line if it is not a mapping in UTF-8
+    YAML, or a key occurs twice."""
     try:
         node = _composed(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

@@ -38,11 +38,14 @@ def best_spans(
     Forced stretches have no maximum length, and are left out.
 
     Args:
-        emissions: float[B, T, L] of the B `lattices`; padding may have any value.
-        tags: the L tag names in `scheme`.
+        emissions: float[B, T, L] of the B `lattices` and the L `tags`; padding may have any value.
         max_lengths: label -> maximum length in characters; other labels have no limit.
     """
-    decoded = _decode(crf, emissions, lattices, tags, scheme)
+    paths = crf.decode(emissions, [lattice.n_chars for lattice in lattices])
+    decoded = [
+        without_forced(tags_to_spans([tags[tag] for tag in path], scheme), lattice)
+        for path, lattice in zip(paths, lattices, strict=True)
+    ]
     for row, (spans, lattice) in enumerate(zip(decoded, lattices, strict=True)):
         if all(span.end - span.start <= max_lengths.get(span.label, span.end) for span in spans):
             continue  # nearly always
@@ -60,16 +63,6 @@ def best_spans(
     return decoded
 
 
-def _decode(
-    crf: NumpyCRF, emissions: np.ndarray, lattices: Sequence[Lattice], tags: Sequence[str], scheme: str
-) -> list[list[Span]]:
-    paths = crf.decode(emissions, [lattice.n_chars for lattice in lattices])
-    return [
-        without_forced(tags_to_spans([tags[tag] for tag in path], scheme), lattice)
-        for path, lattice in zip(paths, lattices, strict=True)
-    ]
-
-
 def best_within_lengths(
     crf: NumpyCRF,
     emissions: np.ndarray,
@@ -83,12 +76,11 @@ def best_within_lengths(
     """The entities of the best well-formed tag sequence of one sentence, none longer than its label allows.
 
     Scores of pairs of tags cannot express a maximum length. Therefore, whole entities are decoded (a segmental Viterbi
-    algorithm): the best score of the text up to the end of an entity is the maximum over all
-    beginnings within reach. runtime/native/lengths.c is the same in C.
+    algorithm): the best score of the text up to the end of an entity is the maximum over all beginnings within reach.
+    runtime/native/lengths.c is the same in C.
 
     Args:
-        emissions: float[T, L], without padding; T is at least 1.
-        tags: the L tag names in `scheme`.
+        emissions: float[T, L] of the L `tags`, without padding; T is at least 1.
         max_lengths: label -> maximum length in characters; other labels have no limit.
         blocked: spans [start, end) that are not entities.
         exempt: the positions at which entities of any length may begin.

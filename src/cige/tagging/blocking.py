@@ -30,12 +30,8 @@ PLAIN = -1
 
 
 class BlockingCRF(NumpyCRF):
-    """The CRF of one sentence; emissions, tags and probabilities are those of the L tags of the trained CRF.
-
-    Args:
-        crf: the trained CRF over the L `tags`, which are of `scheme`.
-        blocked: the blocked spans [start, end) of the sentence.
-    """
+    """The CRF of one sentence with `blocked` spans [start, end), made of the trained CRF over the L `tags`; emissions,
+    tags and probabilities are those of these tags."""
 
     def __init__(self, crf: NumpyCRF, *, tags: Sequence[str], scheme: str, blocked: Sequence[tuple[int, int]]):
         self._trained = crf
@@ -203,13 +199,9 @@ def without_blocked(lattice: Lattice) -> Lattice:
 
 
 def edges_to_cut(lattice: Lattice, spans: Iterable[Span | ScoredSpan]) -> list[int]:
-    """The positions, sorted, at which no entity may go on from the character before: the edges of blocked spans.
-
-    The edges of a blocked span are left open if an entity of `spans` that is not blocked itself reaches beyond it.
-
-    Args:
-        spans: the entities of the best tags of `without_blocked(lattice)`.
-    """
+    """The positions, sorted, at which no entity may go on from the character before: the edges of blocked spans, except
+    of those beyond which an entity of `spans` reaches that is not blocked itself. `spans` are the entities of the best
+    tags of `without_blocked(lattice)`."""
     blocked = np.array(lattice.rules.blocked, np.int64).reshape(-1, 2)
     starts, ends = blocked[:, 0], blocked[:, 1]
     is_open = np.zeros(len(blocked), bool)

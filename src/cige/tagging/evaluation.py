@@ -99,10 +99,7 @@ def evaluate(
     gold = map_labels([s.spans for s in sentences], labels or {}, model_labels=reported)
     texts = [s.text for s in sentences]
     begin = time.perf_counter()
-    if isinstance(ner, EntityFinder):
-        predicted = list(ner.pipe(texts, batch_size=batch_size, **options))
-    else:
-        predicted = list(ner.pipe(texts, batch_size=batch_size))
+    predicted = list(ner.pipe(texts, batch_size=batch_size, **(options if isinstance(ner, EntityFinder) else {})))
     seconds = time.perf_counter() - begin
     report = score(
         gold,
@@ -198,13 +195,11 @@ def user_word_trials(
 ) -> list[UserWordTrial]:
     """Scores with different user words: none; the names of the sentences; these and random n-grams; each gazetteer.
 
-    The names of the sentences themselves are the best possible list, so their gain is an upper bound. The gain of any
-    other list depends on the share of the names that it contains, which each trial reports as `listed_names`. The
-    lexicon of `ner` is not changed.
-
-    With labels, there are further trials: the names of the sentences with their labels, the same with no label for a
-    fifth of them and with a wrong label for this fifth, and each gazetteer that has labels without its labels. What a
-    wrong label costs is the difference between these two: a list that lacks the label loses its gain in any case.
+    The names of the sentences themselves are the best possible list, so their gain is an upper bound; the gain of any
+    other list depends on the share of the names that it contains (`listed_names`). With labels, there are further
+    trials: the names with their labels, the same with no label for a fifth of them and with a wrong label for this
+    fifth, and each gazetteer that has labels without its labels. What a wrong label costs is the difference between
+    these two: a list that lacks the label loses its gain in any case. The lexicon of `ner` is not changed.
 
     Args:
         labels, train: as in `evaluate`.

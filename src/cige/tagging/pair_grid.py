@@ -53,11 +53,9 @@ def decode_grid(
 
     No span overlaps a closed stretch of its lattice, is longer than its label allows, or has punctuation at its edges.
     Forced stretches are always entities: other spans may contain them or are left out if they overlap them. Blocked
-    spans never are. If several labels are reported as one, its probability is that of at least one of them.
-
-    Args:
-        scores: float[B, T, M, K], of the span [i, i + m + 1) and the label k of `model.tags` at [i, m, k]; or if the
-            head scores relations, float[B, T, 2 M - 1, K + 2] (see nn/word_pairs.py).
+    spans never are. If several labels are reported as one, its probability is that of at least one of them. `scores`
+    are float[B, T, M, K], of the span [i, i + m + 1) and the label k of `model.tags` at [i, m, k]; or if the head
+    scores relations, float[B, T, 2 M - 1, K + 2] (see nn/word_pairs.py).
     """
     limits, least = chosen.max_lengths(model.label_facts.max_lengths), _least_score(chosen)
     spans_of_lattices = []
@@ -81,11 +79,8 @@ def _spans(
     limits: Mapping[str, int],
     least: float,
 ) -> list[ScoredSpan]:
-    """The spans of one lattice that rules allow, with the labels and scores with which they are reported.
-
-    Args:
-        least: most spans have no label with a score above it, so none that can be reported.
-    """
+    """The spans of one lattice that rules allow, with the labels and scores with which they are reported. Most have no
+    label with a score above `least`, so none that can be reported."""
     n_chars, band = scores.shape[:2]
     is_open = scores.max(2) > least  # [T, M]
     lengths = np.arange(1, band + 1)
@@ -213,14 +208,11 @@ def _logistic(scores: np.ndarray) -> np.ndarray:
 
 
 def decode_relations(scores: np.ndarray, lattice: Lattice, labels: Sequence[str]) -> list[ScoredSpan]:
-    """The entities of a lattice with probabilities and the model's labels, sorted; rules of users are not applied.
+    """The entities of a lattice with probabilities and the model's K `labels`, sorted; rules of users are not applied.
 
-    Each pair of characters has its most probable class. The score of an entity is the lowest probability of its
-    relations: those of neighbours, and that of its last and first character.
-
-    Args:
-        scores: float[T, 2 M - 1, K + 2] of the T characters of the lattice (see nn/word_pairs.py).
-        labels: the K labels.
+    Each pair of characters has its most probable class in `scores`, float[T, 2 M - 1, K + 2] (see nn/word_pairs.py).
+    The score of an entity is the lowest probability of its relations: those of neighbours, and that of its last and
+    first character.
     """
     reach = scores.shape[1] // 2
     spans = []

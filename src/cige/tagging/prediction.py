@@ -62,11 +62,8 @@ def _read(model: PredictionModel, batch: list[Lattice], selection: Selection | N
 def _as_reported(
     decoded: FoundSpans, lattice: Lattice, model: PredictionModel, chosen: Selection, limits: Mapping[str, int]
 ) -> list[ScoredSpan]:
-    """The entities of a lattice, as `decode_spans` describes them, of the spans that a decoder found in it.
-
-    Args:
-        limits: the maximum length of the entities of each label.
-    """
+    """The entities of a lattice, as `decode_spans` describes them, of the spans that a decoder found in it; `limits`
+    are the maximum lengths of the entities of each label."""
     if not (decoded.spans or decoded.candidates or lattice.rules):
         return []
     reported, rules = [], lattice.rules

@@ -10,7 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from cige.data.jsonl import check_surface, check_writable, make_span, show_span, span_object, with_parts
+from cige.data.jsonl import check_writable, make_span, show_span, span_object, span_of
 from cige.data.sentence import Span
 from cige.data.text_files import error_context, has_surrogate, read_text
 from cige.errors import DataError
@@ -66,9 +66,7 @@ def read_spans(entries: Any, text: str, *, keys: Sequence[str] = ("start", "end"
     spans = []
     for entry in entries:
         if isinstance(entry, dict):
-            span = make_span(entry.get(keys[0]), entry.get(keys[1]), entry.get(keys[2]), text)
-            span = with_parts(span, entry.get("parts"))
-            check_surface(span, entry.get("text", span.text_in(text)), text)
+            span = span_of(entry, text, keys=keys)
         elif isinstance(entry, list) and len(entry) >= 3:
             span = make_span(entry[0], entry[1], entry[2], text)
         else:
@@ -88,14 +86,8 @@ def without(values: Mapping[str, Any], *taken: str) -> JsonObject:
 
 
 def checked(documents: Iterable[Document], *, parts: bool = False) -> Iterator[tuple[int, Document]]:
-    """The documents with their numbers from 1.
-
-    Args:
-        parts: whether the format can hold discontinuous entities.
-
-    Raises:
-        DataError: spans exceed a text, or the format cannot hold them.
-    """
+    """The documents with their numbers from 1. Raises a DataError if spans exceed a text, or the format cannot hold
+    them; `parts` says whether it can hold discontinuous entities."""
     for number, document in enumerate(documents, 1):
         with error_context(f"documents to write, number {number}"):
             check_writable(document.text, document.spans)
@@ -157,14 +149,8 @@ def json_values(text: str, name: str) -> list[tuple[int, Any]]:
 
 
 def read_objects(path: Path, place: str, read: Callable[[JsonObject, int], Document]) -> list[Document]:
-    """The documents that `read` makes of the JSON objects of a file and their lines or numbers.
-
-    Args:
-        place: what an object is in messages, such as a line or a task.
-
-    Raises:
-        DataError: the file is not JSON, or an object is no document; the message contains the place.
-    """
+    """The documents that `read` makes of the JSON objects of a file and their lines or numbers. Raises a DataError if
+    the file is not JSON, or an object, which messages call a `place`, is no document."""
     documents = []
     for number, value in json_values(read_text(path), str(path)):
         with error_context(f"{path}, {place} {number}"):
