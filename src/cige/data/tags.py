@@ -10,7 +10,7 @@ modes. "Lenient" refers to the scorer of the published lattice models; the two d
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
@@ -96,26 +96,30 @@ def spans_to_tags(n_chars: int, spans: Iterable[Span], scheme: str = "BMES") -> 
 
 def tags_to_spans(tags: Sequence[str], scheme: str = "BMES") -> list[Span]:
     """The complete entities, sorted; ill-formed tags are not entities (seqeval's strict mode)."""
-    spans = []
-    start, open_label = 0, None  # the entity that is open at this character
+    return [
+        span
+        for span, prefixes in _runs(tags, scheme)
+        if prefixes == "S" or (prefixes[0] == "B" and (scheme == "BIO" or prefixes[-1] == "E"))
+    ]
+
+
+def _runs(tags: Sequence[str], scheme: str) -> Iterator[tuple[Span, str]]:
+    """The stretches in which each tag continues the one before, with their prefixes; E and S end a stretch."""
+    start, label, prefixes = 0, "", ""  # of the stretch so far
     for index, tag in enumerate(tags):
-        prefix, label = split_tag(tag, scheme)
-        continues = open_label == label and prefix in "MIE"
-        if scheme == "BIO" and open_label is not None and not continues:
-            spans.append(Span(start, index, open_label))  # a BIO entity ends if it is not continued
-        if prefix == "B":
-            start, open_label = index, label
-        elif prefix == "S":
-            spans.append(Span(index, index + 1, label))
-            open_label = None
-        elif prefix == "E" and continues:
-            spans.append(Span(start, index + 1, label))
-            open_label = None
-        elif not continues:
-            open_label = None
-    if scheme == "BIO" and open_label is not None:
-        spans.append(Span(start, len(tags), open_label))
-    return spans
+        prefix, here = split_tag(tag, scheme)
+        if prefixes and not (here == label and prefix in "MIE"):
+            yield Span(start, index, label), prefixes
+            prefixes = ""
+        if prefix != "O":
+            if not prefixes:
+                start, label = index, here
+            prefixes += prefix
+            if prefix in "ES":
+                yield Span(start, index + 1, label), prefixes
+                prefixes = ""
+    if prefixes:
+        yield Span(start, len(tags), label), prefixes
 
 
 def lenient_spans(tags: Sequence[str], scheme: str = "BMES") -> list[Span]:
@@ -162,22 +166,7 @@ def repair(tags: Sequence[str], scheme: str = "BMES") -> list[str]:
     If M-X, I-X or E-X does not continue an entity of type X, it begins a new one. An entity that does not end is ended
     at its last character.
     """
-    spans = []
-    opened: tuple[int, str] | None = None
-    for index, tag in enumerate(tags):
-        prefix, label = split_tag(tag, scheme)
-        continues = opened is not None and opened[1] == label and prefix in "MIE"
-        if opened is not None and not continues:
-            spans.append(Span(opened[0], index, opened[1]))
-            opened = None
-        if prefix != "O" and opened is None:
-            opened = (index, label)
-        if prefix in "ES" and opened is not None:
-            spans.append(Span(opened[0], index + 1, opened[1]))
-            opened = None
-    if opened is not None:
-        spans.append(Span(opened[0], len(tags), opened[1]))
-    return spans_to_tags(len(tags), spans, scheme)
+    return spans_to_tags(len(tags), [span for span, _ in _runs(tags, scheme)], scheme)
 
 
 def allowed_transitions(tags: Sequence[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

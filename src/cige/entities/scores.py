@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol, TypedDict
 
 from cige.data.sentence import Sentence, Span
@@ -157,14 +158,9 @@ class Report:
             "n_predicted": self.overall.n_predicted,
             "per_type": _to_dicts(self.per_type),
         }
-        if self.by_length:
-            result["by_length"] = _to_dicts(self.by_length)
-        if self.by_lexicon:
-            result["by_lexicon"] = _to_dicts(self.by_lexicon)
-        if self.by_seen:
-            result["by_seen"] = _to_dicts(self.by_seen)
-        if self.by_repeated:
-            result["by_repeated"] = _to_dicts(self.by_repeated)
+        for name in ("by_length", "by_lexicon", "by_seen", "by_repeated"):
+            if group := getattr(self, name):
+                result[name] = _to_dicts(group)  # type: ignore[literal-required]
         if self.lenient is not None:
             result["lenient_f1"] = self.lenient.f1
         return result
@@ -195,6 +191,7 @@ def score(
     if texts is None and any(wanted is not None for wanted in (lexicon_words, train_surfaces, train_texts)):
         raise DataError("scores by surface or by text need the texts= of the sentences")
     gold_keys, predicted_keys = _keys(gold), _keys(predicted)
+    two_groups = partial(_two_groups, gold_keys, predicted_keys)
 
     by_length: dict[str, Counts] = {}
     by_lexicon: dict[str, Counts] = {}
@@ -206,17 +203,11 @@ def score(
         by_length = {name: by_length.get(name, Counts()) for name in _BIN_NAMES if name in set(bins)}
         if lexicon_words is not None:
             has_word = lexicon_words.__contains__ if isinstance(lexicon_words, Container) else lexicon_words
-            by_lexicon = _two_groups(
-                gold_keys, predicted_keys, lambda key: has_word(normalize(_surface(key, texts))), "in lexicon"
-            )
+            by_lexicon = two_groups("in lexicon", lambda key: has_word(normalize(_surface(key, texts))))
         if train_surfaces is not None:
-            by_seen = _two_groups(
-                gold_keys, predicted_keys, lambda key: _surface(key, texts) in train_surfaces, "in training"
-            )
+            by_seen = two_groups("in training", lambda key: _surface(key, texts) in train_surfaces)
         if train_texts is not None:
-            by_repeated = _two_groups(
-                gold_keys, predicted_keys, lambda key: texts[key[0]] in train_texts, "in sentences of training"
-            )
+            by_repeated = two_groups("in sentences of training", lambda key: texts[key[0]] in train_texts)
     return Report(
         n_sentences=len(gold),
         overall=_count(gold_keys, predicted_keys),
@@ -287,7 +278,7 @@ def _grouped(gold: set[_Key], predicted: set[_Key], group_of: Callable[[_Key], s
     return {name: _count(*sides) for name, sides in groups.items()}
 
 
-def _two_groups(gold: set[_Key], predicted: set[_Key], is_in: Callable[[_Key], bool], where: str) -> dict[str, Counts]:
+def _two_groups(gold: set[_Key], predicted: set[_Key], where: str, is_in: Callable[[_Key], bool]) -> dict[str, Counts]:
     names = {True: where, False: f"not {where}"}
     groups = _grouped(gold, predicted, lambda key: names[bool(is_in(key))])
     return {name: groups.get(name, Counts()) for name in names.values()}

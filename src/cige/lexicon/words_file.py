@@ -90,7 +90,7 @@ def read_words(
             header), "labels" (word<TAB>label<TAB>mode), "csv" (word,label,mode), "jsonl" ({"word": ..., "label": ...,
             "mode": ...}), or "auto". Label and mode are optional. In "labels" and "csv", a number in place of the label
             is a count, also as `12.0` or `1,000`, and never a label. Their first line may be a header with the names of
-            the columns in any order (see `headers.HEADERS`), which must include `word` (or name, 词, 名称 ...) and may
+            the columns in any order (`delimited.HEADERS`), which must include `word` (or name, 词, 名称 ...) and may
             include `label` (or type, 标签, 类型, 类别), `mode` and `count`; other columns are ignored. A first row that
             looks like a header of other names is refused. Cells of "csv", and of "labels" in a file whose name ends
             in .tsv, may be in quotes and then have line breaks in them; a quote that is not closed costs its line.

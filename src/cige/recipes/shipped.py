@@ -65,7 +65,8 @@ class Shipped:
 @cache
 def shipped() -> dict[str, Shipped]:
     """All shipped recipes by name: pairs sorted by data set, then the others."""
-    systems = {name: (about(_file(_SYSTEMS, name)), _chain(name)[-1].values.get(_ONLY)) for name in _stems(_SYSTEMS)}
+    files = {name: _file(_SYSTEMS, name) for name in _stems(_SYSTEMS)}
+    systems = {name: (about(file), _read(file).values.get(_ONLY)) for name, file in files.items()}
     recipes = [
         Shipped(f"{data}/{system}", TAGGING, data, system, what)
         for data in _stems(_DATA)
@@ -106,7 +107,7 @@ def layers_of(name: str) -> list[Layer]:
         return [_read(_single(name))]
     layers = [_read(FOLDER / "tagging.yaml"), _read(_file(_DATA, one.data))]
     pairs = _read(FOLDER / PAIRS)
-    for system, layer in zip(_ancestry(one.system), _chain(one.system), strict=True):
+    for system, layer in _chain(one.system):
         layers.append(_without(layer, _EXTENDS, _ONLY))
         pair = f"{one.data}/{system}"
         if pair in pairs.values:
@@ -119,7 +120,7 @@ def no_such_recipe(given: str, *, kind: str | None = None, extended_by: object =
     by = "" if extended_by is None else f" (extended by {extended_by})"
     data, _, system = given.partition("/")
     if data in _stems(_DATA) and system in _stems(_SYSTEMS):
-        only = _chain(system)[-1].values[_ONLY]
+        only = _read(_file(_SYSTEMS, system)).values[_ONLY]
         return f"{given}: no such recipe{by}; {system} is for {', '.join(only)} only"
     names = [name for name, one in shipped().items() if kind in (None, one.kind)]
     wanted = given.removeprefix("recipes/").removesuffix(".yaml").replace("pretraining/", "pretrain/")
@@ -155,16 +156,10 @@ def files_of(name: str) -> list[Path]:
     return [_file(_SYSTEMS, one.system), _file(_DATA, one.data)] if one.data else [_single(name)]
 
 
-def _ancestry(system: str) -> list[str]:
+def _chain(system: str) -> list[tuple[str, Layer]]:
     """A system and all systems that it extends, starting from the base."""
-    names = [system]
-    while _EXTENDS in (values := _read(_file(_SYSTEMS, names[0])).values):
-        names.insert(0, values[_EXTENDS])
-    return names
-
-
-def _chain(system: str) -> list[Layer]:
-    return [_read(_file(_SYSTEMS, name)) for name in _ancestry(system)]
+    layer = _read(_file(_SYSTEMS, system))
+    return [*(_chain(layer.values[_EXTENDS]) if _EXTENDS in layer.values else ()), (system, layer)]
 
 
 @cache

@@ -27,6 +27,7 @@ from cige.data.sentence import Span
 from cige.data.text_files import write_text
 from cige.errors import DataError
 from cige.json_text import JsonObject
+from cige.text.utf16 import utf16_offsets
 
 _DOCCANO = ("start_offset", "end_offset", "label")
 _OF_DOCCANO = ("text", "data", "label", "labels", "entities")  # names that it uses itself
@@ -149,7 +150,8 @@ def _spans(values: Any, text: str) -> tuple[Span, ...]:
     except DataError:
         if max(text, default="") <= "\uffff":
             raise
-        places = _code_points(text)
+        to_units = utf16_offsets(text)
+        places = {to_units(place): place for place in range(len(text) + 1)}
         moved = [
             (*(places.get(unit) if type(unit) is int else None for unit in (start, end)), label, surface)
             for start, end, label, surface in entries
@@ -164,12 +166,3 @@ def _checked_spans(entries: list[tuple[Any, Any, Any, Any]], text: str) -> tuple
         check_surface(span, span.text_in(text) if surface is None else surface, text)
         spans.append(span)
     return tuple(sorted(spans))
-
-
-def _code_points(text: str) -> dict[Any, int]:
-    """UTF-16 offset -> offset in code points."""
-    places, unit = {0: 0}, 0
-    for place, character in enumerate(text, 1):
-        unit += 2 if character > "\uffff" else 1
-        places[unit] = place
-    return places
