@@ -17,6 +17,12 @@ import numpy as np
 from cige.errors import LexiconError
 from cige.lexicon.text_file import read_text_lines
 
+PAD, UNKNOWN = 0, 1  # numbers of components; a character without components has the one component UNKNOWN
+NO_SEQUENCE = 0  # number of the sequence of such a character
+_FIRST = 2
+MAX_COMPONENTS = 64  # of a character; the longest decomposition into strokes has about as many
+_FORM = "expected a character, a tab and its components, separated by spaces (河<TAB>氵 可)"
+
 
 def looked_up(codes: np.ndarray, known: np.ndarray, numbers: np.ndarray, *, missing: int) -> np.ndarray:
     """int64[n]: the number in `numbers`, int[K], of each of the codes int64[n] in `known`, int64[K] ascending, or
@@ -26,11 +32,6 @@ def looked_up(codes: np.ndarray, known: np.ndarray, numbers: np.ndarray, *, miss
     place = np.searchsorted(known, codes)
     place[place == len(known)] = 0
     return np.where(known[place] == codes, numbers[place], missing).astype(np.int64)
-
-
-PAD, UNKNOWN = 0, 1  # numbers of components; a character without components has the one component UNKNOWN
-NO_SEQUENCE = 0  # number of the sequence of such a character
-_FIRST = 2
 
 
 @dataclass(frozen=True)
@@ -125,10 +126,6 @@ class ComponentTable:
             raise ValueError(f"components.parts has a number that is none of {self.n_components} components")
         if self.ends[NO_SEQUENCE] != 1 or self.parts[0] != UNKNOWN:
             raise ValueError("components.parts does not begin with the unknown component")
-
-
-MAX_COMPONENTS = 64  # of a character; the longest decomposition into strokes has about as many
-_FORM = "expected a character, a tab and its components, separated by spaces (河<TAB>氵 可)"
 
 
 def read_components(path: str | os.PathLike[str]) -> dict[str, tuple[str, ...]]:

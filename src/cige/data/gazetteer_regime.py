@@ -45,12 +45,5 @@ def hide_gazetteers(
     hidden = groups & shown
     # A word without a vector is a node only because a gazetteer lists it.
     is_node = (groups <= 1) | (hidden > 1) | (lattice.words != UNK)
-    return replace(
-        lattice,
-        words=lattice.words[is_node],
-        starts=lattice.starts[is_node],
-        ends=lattice.ends[is_node],
-        counts=lattice.counts[is_node],
-        groups=hidden[is_node],
-        word_labels=lattice.word_labels[is_node],
-    )
+    others = {name: getattr(lattice, name)[is_node] for name in ("words", "starts", "ends", "counts", "word_labels")}
+    return replace(lattice, groups=hidden[is_node], **others)

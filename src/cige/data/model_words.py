@@ -22,6 +22,7 @@ from cige.lexicon.names_list import NamesList
 VOCABULARY, _LEXICON = "vocabulary.safetensors", "lexicon"
 _OPTIONAL = ("word_counts", "word_groups")
 _COMPONENTS, _N_COMPONENTS = "components.", "n_components"
+_MOST_GROUPS = 31  # of an int32 whose sign stays free
 
 
 def save_words(folder: Path, vocabulary: Vocabulary, lexicon: Lexicon) -> JsonObject:
@@ -109,9 +110,6 @@ def must_fit_manifest(folder: Path) -> Iterator[None]:
 def _short(reason: Exception) -> str:
     text = " ".join(str(reason).split())
     return text if len(text) <= 300 else f"{text[:297]}..."
-
-
-_MOST_GROUPS = 31  # of an int32 whose sign stays free
 
 
 def check_vocabulary(vocabulary: Vocabulary) -> None:

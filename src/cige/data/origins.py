@@ -22,18 +22,15 @@ from cige.data.text_files import decode
 from cige.errors import DataError
 
 _WEIBO_POSITION = re.compile(r"^(.)\d+(?=\t)", re.MULTILINE)  # "科0": a character and its position in the word
+_TIMEOUT = 60  # seconds without receiving a byte
+_NOT_FOUND = 404
+_CANNOT_RESUME = 416  # the requested range does not exist
 
 
 @dataclass(frozen=True)
 class Origin:
-    """The source of one split of a public data set.
-
-    Attributes:
-        repository, commit, path: a file on GitHub.
-        form: its format, a key of CONVERTERS.
-        sha256: the checksum of the converted .bmes file.
-        member: the name of the file within it if it is a .tgz archive.
-    """
+    """The source of one split of a public data set: a file on GitHub, or the `member` of a .tgz archive there; its
+    format, a key of CONVERTERS; and the checksum of the converted .bmes file."""
 
     repository: str
     commit: str
@@ -134,11 +131,6 @@ def _member_of(raw: bytes, member: str, *, name: str) -> bytes:
     except (tarfile.TarError, EOFError, OSError) as error:
         raise DataError(f"{name} is not the expected archive ({error}); fetch it again") from error
     raise DataError(f"{name} contains no file {member}; the source has changed")
-
-
-_TIMEOUT = 60  # seconds without receiving a byte
-_NOT_FOUND = 404
-_CANNOT_RESUME = 416  # the requested range does not exist
 
 
 def download(urls: Sequence[str], folder: Path, *, opener: Callable[..., Any]) -> Path:

@@ -21,6 +21,7 @@ COLUMN_FORMATS = ("bmes", "bioes", "bio")
 JSON_FORMATS = ("jsonl", "cluener")
 FORMATS = COLUMN_FORMATS + JSON_FORMATS
 _BY_NAME = {".bmes": "bmes", ".bioes": "bioes", ".bieos": "bioes", ".bio": "bio", ".jsonl": "jsonl", ".json": "jsonl"}
+PIECE = 128  # maximum number of characters of a sentence that is cut from a longer document
 
 
 def read_sentences(
@@ -106,9 +107,6 @@ def _format_of_documents(path: Path) -> str | None:
             first = next((line for line in text.split("\n") if line.strip()), "")
             format = "conll" if len(first.split()) in (3, 4) or first.startswith(DOCSTART) else None
     return None if format in FORMATS else format
-
-
-PIECE = 128  # maximum number of characters of a sentence that is cut from a longer document
 
 
 def sentences_of(

@@ -218,20 +218,13 @@ class Vocabulary:
 
 def seen_first(lattices: Iterable[Lattice], n_base: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Distinct (character codes, bigram codes, word ids) of some lattices, each ascending."""
-    chars: list[np.ndarray] = []
-    bigrams: list[np.ndarray] = []
-    words: list[np.ndarray] = []
+    chars, bigrams, words = ([np.zeros(0, np.int64)] for _ in range(3))
     for lattice in lattices:
-        codes = char_codes(lattice.text)
-        chars.append(codes)
-        bigrams.append(bigram_codes(codes))
+        chars.append(char_codes(lattice.text))
+        bigrams.append(bigram_codes(chars[-1]))
         ids = lattice.words[:, 2]
         words.append(ids[ids < n_base])
-
-    def distinct(parts: list[np.ndarray]) -> np.ndarray:
-        return np.unique(np.concatenate(parts)) if parts else np.zeros(0, np.int64)
-
-    return distinct(chars), distinct(bigrams), distinct(words)
+    return np.unique(np.concatenate(chars)), np.unique(np.concatenate(bigrams)), np.unique(np.concatenate(words))
 
 
 def count_words(lattices: Iterable[Lattice], n_base: int) -> np.ndarray:

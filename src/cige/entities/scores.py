@@ -68,8 +68,8 @@ class Counts:
         }
 
 
-class ReportFields(TypedDict):
-    """The scores that JSON always has."""
+class ReportJson(TypedDict, total=False):
+    """Scores as JSON (`Report.to_dict`); groups and the lenient score only if they were computed."""
 
     f1: float
     precision: float
@@ -80,11 +80,6 @@ class ReportFields(TypedDict):
     n_gold: int
     n_predicted: int
     per_type: dict[str, dict[str, float | int]]
-
-
-class ReportJson(ReportFields, total=False):
-    """Scores as JSON (`Report.to_dict`)."""
-
     by_length: dict[str, dict[str, float | int]]
     by_lexicon: dict[str, dict[str, float | int]]
     by_seen: dict[str, dict[str, float | int]]

@@ -8,16 +8,29 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 MAX_ROW_LINES = 100  # of one row; a quote that is open for longer was forgotten
+# What the columns of a word list are called in a header, in English and Chinese.
+COLUMNS = ("word", "label", "mode")
+HEADERS = {
+    **dict.fromkeys(("word", "text", "name", "词", "词语", "名称", "名字"), "word"),
+    **dict.fromkeys(("label", "type", "标签", "类型", "类别"), "label"),
+    **dict.fromkeys(("mode", "模式"), "mode"),
+    **dict.fromkeys(("count", "频次", "词频"), "count"),
+}
+_ENDS = ("名称", "名字", "词语", "name", "word")  # of the first cell of other headers: 产品名称, product_name
+MAX_DIGITS = 18
+MAX_NUMBER = 10**MAX_DIGITS - 1
+_NUMBER = re.compile(r"[+-]?(\d[\d,]*\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_WHOLE = re.compile(r"(\d+|\d{1,3}(?:,\d{3})+)(?:\.0*)?")
 
 
 def cells_of(row: str, delimiter: str, *, quotes: bool = True) -> list[str]:
     """The cells of a row, without blanks around them; with `quotes`, cells may be in quotes."""
-    return [cell.strip() for cell in row.split(delimiter)] if not quotes else parsed_row(row, delimiter)[0]
+    return parsed_row(row, delimiter, quotes=quotes)[0]
 
 
-def parsed_row(row: str, delimiter: str) -> tuple[list[str], bool]:
-    """The cells of a row, without blanks around them, and whether a cell in quotes does not end in this row."""
-    if '"' not in row:
+def parsed_row(row: str, delimiter: str, *, quotes: bool = True) -> tuple[list[str], bool]:
+    """The cells of a row, as `cells_of`, and whether a cell in quotes does not end in this row."""
+    if not quotes or '"' not in row:
         return [cell.strip() for cell in row.split(delimiter)], False
     lines = iter((row + "\n", ""))  # the reader asks for the second one only if a quote is open
     try:
@@ -87,16 +100,6 @@ def _decoded(raw: bytes) -> str:
     return raw.decode("utf-8", "replace")
 
 
-COLUMNS = ("word", "label", "mode")
-HEADERS = {
-    **dict.fromkeys(("word", "text", "name", "词", "词语", "名称", "名字"), "word"),
-    **dict.fromkeys(("label", "type", "标签", "类型", "类别"), "label"),
-    **dict.fromkeys(("mode", "模式"), "mode"),
-    **dict.fromkeys(("count", "频次", "词频"), "count"),
-}
-_ENDS = ("名称", "名字", "词语", "name", "word")  # of the first cell of other headers: 产品名称, product_name
-
-
 def column_names(cells: Sequence[str]) -> list[str]:
     """What each column is: "word", "label", "mode" or "count", or its own name if it is none of them.
 
@@ -126,12 +129,6 @@ def looks_like_header(cells: Sequence[str]) -> bool:
     first = cells[0].lower()
     is_name = HEADERS.get(first) == "word" or first.endswith(_ENDS)
     return is_name and bool(cells[1]) and not (cells[1].isascii() and cells[1].isupper())
-
-
-MAX_DIGITS = 18
-MAX_NUMBER = 10**MAX_DIGITS - 1
-_NUMBER = re.compile(r"[+-]?(\d[\d,]*\.?\d*|\.\d+)([eE][+-]?\d+)?")
-_WHOLE = re.compile(r"(\d+|\d{1,3}(?:,\d{3})+)(?:\.0*)?")
 
 
 def whole_number(field: bytes | str) -> int | None:

@@ -96,14 +96,8 @@ def home(keys: np.ndarray, n_slots: int) -> np.ndarray:
 
 @dataclass
 class _Level:
-    """Prefixes of one length.
-
-    Attributes:
-        keys: uint64[N]; the bits above CHAR_BITS are the index of the parent in the previous level, or the first
-            character.
-        flags: uint64[N].
-        numbers: uint32[N].
-    """
+    """Prefixes of one length: keys, uint64[N], whose bits above CHAR_BITS are the index of the parent in the previous
+    level, or the first character; flags, uint64[N]; and numbers, uint32[N]."""
 
     keys: np.ndarray
     flags: np.ndarray

@@ -14,6 +14,8 @@ from cige.text.encodings import UTF16_MARKS, how_to_convert, is_no_text
 ZIP_MAGIC = b"PK\x03\x04"
 UTF8_BOM = b"\xef\xbb\xbf"
 DAMAGE = (OSError, *UNPACKING_ERRORS)  # exceptions that reading a damaged file may raise
+_N_SHOWN = 3
+_N_TRIED, _MAX_BAD_SHARE = 1000, 0.01  # a file with a larger share of bad lines is not UTF-8 text
 
 
 def open_file(path: str | os.PathLike[str]) -> IO[bytes]:
@@ -66,10 +68,6 @@ def damaged(place: str, error: Exception) -> LexiconError:
 def shown(raw: bytes) -> str:
     """Bytes that are not UTF-8 in a printable form."""
     return raw.decode("utf-8", "backslashreplace")
-
-
-_N_SHOWN = 3
-_N_TRIED, _MAX_BAD_SHARE = 1000, 0.01  # a file with a larger share of bad lines is not UTF-8 text
 
 
 class SoundLines:

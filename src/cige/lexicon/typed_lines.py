@@ -33,6 +33,11 @@ BAD_COUNT = "count is not a whole number"
 UNCLOSED = 'quote (") that is not closed'
 NO_HEADER = "looks like a header; name its columns word, label, mode and count"
 TOO_MANY = f"more columns than {', '.join(COLUMNS)}"
+LABEL_OF_POS = {"nr": "PER", "nrt": "PER", "nrfg": "PER", "ns": "LOC", "nt": "ORG", "nz": None}
+"""The labels that jieba's parts of speech of names mean; nz are names of other kinds."""
+_BEFORE_LABEL = (b" ", b"/", b"\xe3\x80\x80")  # the last is an ideographic space
+_WITH_LABEL = re.compile(r"(.*[^\s/])(?:\s+|\s*/\s*)([A-Z][A-Z_-]{1,19})")
+_WITH_POS = re.compile(r"(\S*[^\s/])(?:\s+(\d+))?(?:\s+|\s*/\s*)(" + "|".join(LABEL_OF_POS) + r")")
 
 
 class Entry(NamedTuple):
@@ -163,7 +168,7 @@ def _row_reader(names: Sequence[str], delimiter: str, quotes: bool, *, is_named:
     """
 
     def read(line: int, text: str) -> Entry:
-        row, is_open = parsed_row(text, delimiter) if quotes else (cells_of(text, delimiter, quotes=False), False)
+        row, is_open = parsed_row(text, delimiter, quotes=quotes)
         if is_open:
             return Entry(line, _encoded(row[0]), problem=UNCLOSED)
         if not is_named and len(row) > 1 and is_number(row[1]):
@@ -218,13 +223,6 @@ def _json(line: str) -> object:
 
 def _encoded(word: str) -> bytes:
     return fold_width(word).encode("utf-8")  # without lone surrogates, which JSON can hold
-
-
-LABEL_OF_POS = {"nr": "PER", "nrt": "PER", "nrfg": "PER", "ns": "LOC", "nt": "ORG", "nz": None}
-"""The labels that jieba's parts of speech of names mean; nz are names of other kinds."""
-_BEFORE_LABEL = (b" ", b"/", b"\xe3\x80\x80")  # the last is an ideographic space
-_WITH_LABEL = re.compile(r"(.*[^\s/])(?:\s+|\s*/\s*)([A-Z][A-Z_-]{1,19})")
-_WITH_POS = re.compile(r"(\S*[^\s/])(?:\s+(\d+))?(?:\s+|\s*/\s*)(" + "|".join(LABEL_OF_POS) + r")")
 
 
 def labelled_word(raw: bytes, *, any_label: bool) -> tuple[bytes, str | None, int | None] | None:

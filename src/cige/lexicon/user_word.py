@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from cige.errors import LexiconError
-from cige.lexicon.delimited import column_names
+from cige.lexicon.delimited import COLUMNS, column_names
 from cige.lexicon.word_rules import SINGLE, reason_to_refuse
 
 Mode = Literal["evidence", "force", "block", "type", "block_exact"]
@@ -23,6 +23,10 @@ NO_MODE = f"unknown mode (expected {', '.join(MODES)})"
 BAD_LABEL = f"not a label (expected up to {MAX_LABEL_CHARS} printable characters; not '*', 'O', blanks, '|' or '?')"
 NO_LABEL = "mode force or type without a label"
 BLOCKED_LABEL = "mode block with a label (a blocked word is no entity of any type)"
+_NAMED_TYPES = "PER PERSON LOC GPE FAC SCENE ORG COMPANY GOVERNMENT PRODUCT BRAND MEDICINE"
+_OTHER_TYPES = "GAME BOOK MOVIE VIDEO SONG WORK TIME DATE POSITION MISC"
+COMMON_TYPES = frozenset(f"{_NAMED_TYPES} {_OTHER_TYPES}".split())
+"""Types that nobody means as words of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +53,6 @@ class UserWord:
 
 
 UserWords = Iterable[str | UserWord] | Mapping[str, str | None]
-_NAMED_TYPES = "PER PERSON LOC GPE FAC SCENE ORG COMPANY GOVERNMENT PRODUCT BRAND MEDICINE"
-_OTHER_TYPES = "GAME BOOK MOVIE VIDEO SONG WORK TIME DATE POSITION MISC"
-COMMON_TYPES = frozenset(f"{_NAMED_TYPES} {_OTHER_TYPES}".split())
-"""Types that nobody means as words of their own."""
-_FIELDS = {"word": "text", "label": "label", "mode": "mode"}  # what the columns of tables are
 
 
 def user_words_of(words: UserWords) -> list[UserWord]:
@@ -70,15 +69,11 @@ def each_user_word(words: UserWords) -> Iterator[tuple[str, str | None, str]]:
         raise LexiconError(f"words={words!r}: expected a list of words, such as [{words!r}]")
     if isinstance(words, bytes):
         raise LexiconError("words: expected a list of words, got bytes; decode them first: words.decode('utf-8')")
-    if not (hasattr(words, "to_dict") and hasattr(words, "columns")) and not isinstance(words, Iterable):
-        raise LexiconError(f"words: expected a list of words, got {type(words).__name__}")
-    return _each(words)
-
-
-def _each(words: UserWords) -> Iterator[tuple[str, str | None, str]]:
     if hasattr(words, "to_dict") and hasattr(words, "columns"):
         yield from _of_table(words)
         return
+    if not isinstance(words, Iterable):
+        raise LexiconError(f"words: expected a list of words, got {type(words).__name__}")
     given: Iterable[tuple[Any, str | None, str]] = (
         ((text, label, EVIDENCE) for text, label in words.items())
         if isinstance(words, Mapping)
@@ -104,12 +99,12 @@ def _instead(given: object) -> str:
 def _of_table(table: Any) -> Iterator[tuple[str, str | None, str]]:
     """The words of a DataFrame, of pandas or of a library with the same interface; empty cells are no label."""
     names = zip(table.columns, column_names(list(map(str, table.columns))), strict=True)
-    fields = {_FIELDS[column]: name for name, column in names if column in _FIELDS}
-    if "text" not in fields:
+    columns = {column: name for name, column in names if column in COLUMNS}
+    if "word" not in columns:
         listed = ", ".join(map(str, table.columns)) or "no columns"
         raise LexiconError(f"words: a table with {listed}; expected a column word (or 词), and label if there are any")
-    texts = list(table[fields["text"]])
-    labels, modes = (list(table[fields[x]]) if x in fields else [None] * len(texts) for x in ("label", "mode"))
+    texts = list(table[columns["word"]])
+    labels, modes = (list(table[columns[x]]) if x in columns else [None] * len(texts) for x in ("label", "mode"))
     for row, (text, label, mode) in enumerate(zip(texts, labels, modes, strict=True), start=1):
         if not isinstance(text, str):
             raise LexiconError(f"words: row {row} has {text!r} as its word; expected a string")

@@ -21,7 +21,6 @@ from cige.folders.manifest import kind_of
 from cige.json_text import JsonObject
 from cige.lexicon.base_words import BaseWords
 from cige.lexicon.report import LoadReport, ReportBuilder
-from cige.lexicon.row_file import VECTORS_FILE
 from cige.lexicon.storage import new_file, open_folder
 from cige.lexicon.text_file import is_zip
 from cige.lexicon.vector_files import open_vectors
@@ -30,6 +29,9 @@ from cige.lexicon.word_rules import DUPLICATE
 
 HASHES_FILE = "hashes.npy"
 ROWS_FILE = "rows.npy"
+VECTORS_FILE, PRESENT_FILE = "vectors.npy", "present.npy"
+VectorLength = Literal["own", "unit"]
+"""Whether the initial vectors of a model are used unchanged or scaled to length 1."""
 
 
 def word_hash(word: str) -> int:
@@ -39,13 +41,8 @@ def word_hash(word: str) -> int:
 
 @dataclass(frozen=True)
 class HashIndex:
-    """Finds the rows of words by hash; if two words have the same hash, the words themselves are compared.
-
-    Attributes:
-        hashes: uint64[V], ascending.
-        rows: uint32[V], the row of each.
-        words: the V words by row.
-    """
+    """Finds the rows of words by hash: ascending hashes, uint64[V], the row of each, uint32[V], and the V words by row.
+    If two words have the same hash, the words themselves are compared."""
 
     hashes: np.ndarray
     rows: np.ndarray
@@ -79,12 +76,6 @@ class HashIndex:
                     break
                 place += 1
         return numbers
-
-
-PRESENT_FILE = "present.npy"
-
-VectorLength = Literal["own", "unit"]
-"""Whether the initial vectors of a model are used unchanged or scaled to length 1."""
 
 
 class VectorTable:

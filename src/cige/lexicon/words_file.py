@@ -47,14 +47,8 @@ _TAGGED = re.compile(rb"\S*[\x80-\xff]\S* [0-9]+ (a[dn]?|eng|n[gstz]?|nr(fg|t)?|
 
 @dataclass(frozen=True)
 class WordList:
-    """Distinct words, normalised, in file order.
-
-    Attributes:
-        words: the words.
-        counts: one count per word, or None if the file has none.
-        report: which lines were taken and which were refused.
-        of_words: the label, or None, and the mode of each word.
-    """
+    """Distinct words, normalised, in file order, with one count per word, or None if the file has none, the report of
+    taken and refused lines, and the label, or None, and the mode of each word."""
 
     words: list[str]
     counts: list[int] | None
@@ -206,8 +200,8 @@ def detect_format(sample: list[bytes], *, spaces: bool = False) -> str:
     typed = detect_typed(sample)
     if 2 * sum(_count(raw.split(b"\t")) is not None for raw in sample) >= len(sample) and not (spaces and typed):
         return "counts"
-    is_pair = _is_tagged if spaces else _is_counted
-    if 2 * sum(map(is_pair, sample)) > len(sample):
+    are_pairs = [_TAGGED.fullmatch(raw.strip()) if spaces else _count(raw.split()) is not None for raw in sample]
+    if 2 * sum(map(bool, are_pairs)) > len(sample):
         return "pairs"
     return typed or "list"
 
@@ -310,14 +304,6 @@ def _word2vec_entries(lines: Iterator[tuple[int, bytes]]) -> Iterator[Entry]:
     for line, raw in chain(sample[1:] if is_header(first) else sample, lines):
         fields = raw.rstrip().replace(b"\t", b" ").rsplit(b" ", width) if width else [raw]
         yield Entry(line, fields[0], problem=None if width and len(fields) == width + 1 else NO_VECTOR)
-
-
-def _is_counted(raw: bytes) -> bool:
-    return _count(raw.split()) is not None
-
-
-def _is_tagged(raw: bytes) -> bool:
-    return _TAGGED.fullmatch(raw.strip()) is not None
 
 
 def _count(fields: list[bytes]) -> int | None:

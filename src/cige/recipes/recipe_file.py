@@ -18,6 +18,8 @@ from cige.recipes.yaml_file import Layer, read_layer
 
 EXTENDS = "extends"
 Overrides = Mapping[str, Any] | Sequence[str] | None
+DEFAULT = "default"
+_COLUMN = 44  # where comments begin, unless the setting is longer
 
 
 def read_recipe_file(
@@ -150,10 +152,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {k: _plain(v) for k, v in value.items()}
     return [_plain(v) for v in value] if isinstance(value, (list, tuple)) else value
-
-
-DEFAULT = "default"
-_COLUMN = 44  # where comments begin, unless the setting is longer
 
 
 def annotated_yaml(values: Mapping[str, Any], origins: Mapping[str, str] | None = None) -> str:

@@ -15,6 +15,46 @@ from cige.recipes.ranges import OutOfRange, check_ranges
 from cige.recipes.recipe_file import nested
 
 T = TypeVar("T")
+RENAMED = {
+    # tagging
+    "training.batch_size": "batches.batch_size",
+    "training.max_pairs": "batches.max_pairs",
+    "training.pool_batches": "batches.pool_batches",
+    "training.optimizer": "optimizer.name",
+    "training.learning_rate": "optimizer.learning_rate",
+    "training.embedding_learning_rate_scale": "optimizer.embedding_learning_rate_scale",
+    "training.bert_learning_rate_scale": "optimizer.bert_learning_rate_scale",
+    "training.weight_decay": "optimizer.weight_decay",
+    "training.momentum": "optimizer.momentum",
+    "training.schedule": "schedule.name",
+    "training.decay": "schedule.decay",
+    "training.warmup_ratio": 'schedule.warmup, such as "5%"',
+    "training.warmup_epochs": 'schedule.warmup, such as "10 epochs"',
+    "training.clip": "optimizer.clip_norm and optimizer.clip_value",
+    "training.clip_threshold": "optimizer.clip_norm or optimizer.clip_value",
+    "training.checkpoint_steps": 'checkpoints.every, such as "500 steps"',
+    # pre-training
+    "optimizer.n_warmup_steps": 'schedule.warmup, such as "500 steps"',
+    "optimizer.beta1": "optimizer.betas, such as [0.9, 0.999]",
+    "optimizer.beta2": "optimizer.betas, such as [0.9, 0.999]",
+    "optimizer.precision": "training.precision",
+    "rhythm.log_steps": 'training.log_every, such as "50 steps"',
+    "rhythm.eval_steps": 'training.eval_every, such as "500 steps"',
+    "rhythm.n_eval_instances": "training.n_eval_instances",
+    "rhythm.checkpoint_steps": 'checkpoints.every, such as "500 steps"',
+    "rhythm.n_checkpoints": "checkpoints.keep",
+    "rhythm.n_workers": "training.n_workers",
+    # fine-tuning
+    "n_epochs": "training.n_epochs",
+    "batch_size": "batches.batch_size",
+    "pool_batches": "batches.pool_batches",
+    "learning_rate": "optimizer.learning_rate",
+    "warmup_ratio": 'schedule.warmup, such as "10%"',
+    "weight_decay": "optimizer.weight_decay",
+    "clip_norm": "optimizer.clip_norm",
+    "precision": "training.precision",
+}
+"""Maps keys of older versions to their current names."""
 
 
 def build_strictly(
@@ -150,48 +190,6 @@ def _at(origins: Mapping[str, str], path: str) -> str:
     while path and path not in origins:
         path = path.rpartition(".")[0]
     return f"{origins[path]}: " if path in origins else ""
-
-
-RENAMED = {
-    # tagging
-    "training.batch_size": "batches.batch_size",
-    "training.max_pairs": "batches.max_pairs",
-    "training.pool_batches": "batches.pool_batches",
-    "training.optimizer": "optimizer.name",
-    "training.learning_rate": "optimizer.learning_rate",
-    "training.embedding_learning_rate_scale": "optimizer.embedding_learning_rate_scale",
-    "training.bert_learning_rate_scale": "optimizer.bert_learning_rate_scale",
-    "training.weight_decay": "optimizer.weight_decay",
-    "training.momentum": "optimizer.momentum",
-    "training.schedule": "schedule.name",
-    "training.decay": "schedule.decay",
-    "training.warmup_ratio": 'schedule.warmup, such as "5%"',
-    "training.warmup_epochs": 'schedule.warmup, such as "10 epochs"',
-    "training.clip": "optimizer.clip_norm and optimizer.clip_value",
-    "training.clip_threshold": "optimizer.clip_norm or optimizer.clip_value",
-    "training.checkpoint_steps": 'checkpoints.every, such as "500 steps"',
-    # pre-training
-    "optimizer.n_warmup_steps": 'schedule.warmup, such as "500 steps"',
-    "optimizer.beta1": "optimizer.betas, such as [0.9, 0.999]",
-    "optimizer.beta2": "optimizer.betas, such as [0.9, 0.999]",
-    "optimizer.precision": "training.precision",
-    "rhythm.log_steps": 'training.log_every, such as "50 steps"',
-    "rhythm.eval_steps": 'training.eval_every, such as "500 steps"',
-    "rhythm.n_eval_instances": "training.n_eval_instances",
-    "rhythm.checkpoint_steps": 'checkpoints.every, such as "500 steps"',
-    "rhythm.n_checkpoints": "checkpoints.keep",
-    "rhythm.n_workers": "training.n_workers",
-    # fine-tuning
-    "n_epochs": "training.n_epochs",
-    "batch_size": "batches.batch_size",
-    "pool_batches": "batches.pool_batches",
-    "learning_rate": "optimizer.learning_rate",
-    "warmup_ratio": 'schedule.warmup, such as "10%"',
-    "weight_decay": "optimizer.weight_decay",
-    "clip_norm": "optimizer.clip_norm",
-    "precision": "training.precision",
-}
-"""Maps keys of older versions to their current names."""
 
 
 def refuse_renamed(values: Mapping[str, Any], origins: Mapping[str, str]) -> None:

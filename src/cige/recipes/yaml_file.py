@@ -15,12 +15,8 @@ from cige.recipes.settings import Settings
 
 @dataclass(frozen=True)
 class Layer:
-    """Nested settings and where they come from.
-
-    Attributes:
-        values: maps names to values or to nested mappings.
-        origins: maps key paths ("training.n_epochs") to "file:line" or another description of the origin.
-    """
+    """Nested settings, and where they come from: `origins` maps key paths ("training.n_epochs") to "file:line" or
+    another description."""
 
     values: Settings
     origins: dict[str, str]

@@ -21,13 +21,9 @@ N_FOLDS = 5
 
 @dataclass(frozen=True)
 class SentenceReading:
-    """The predictions of a model for one labelled sentence, with uncalibrated probabilities.
-
-    Attributes:
-        gold: label and probability of each labelled entity; the probability is 0 if it is not a candidate.
-        candidates: probability of every candidate, and whether it is a labelled entity.
-        best: the same, for the entities of the best tag sequence only.
-    """
+    """The uncalibrated predictions of a model for one labelled sentence: label and probability of each labelled entity
+    (0 if it is not a candidate); probability of every candidate, and whether it is a labelled entity; the same for the
+    entities of the best tag sequence only."""
 
     gold: list[tuple[str, float]]
     candidates: list[tuple[float, bool]]

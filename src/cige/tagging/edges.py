@@ -16,6 +16,7 @@ KEPT_LAST = frozenset("%％‰")
 ABBREVIATION = re.compile(
     r"(?:(?<![A-Za-z])[A-Za-z]|(?<![A-Z])(?:Inc|Ltd|Co|Corp|Bros|Jr|Sr|Dr|Mr|Mrs|St|No|Mt|vs|etc))[.．]$"
 )
+_LATIN = re.compile("[A-Za-z][A-Za-z]")
 
 
 def trimmed(text: str, start: int, end: int) -> tuple[int, int] | None:
@@ -85,9 +86,6 @@ def is_outside_names(char: str) -> bool:
     """Whether names cannot begin or end with this character: punctuation, whitespace and invisible characters."""
     category = unicodedata.category(char)
     return category[0] in "PZ" or category in ("Cc", "Cf", "Cs")
-
-
-_LATIN = re.compile("[A-Za-z][A-Za-z]")
 
 
 def splits_word(text: str, place: int) -> bool:

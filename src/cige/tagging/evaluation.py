@@ -146,14 +146,9 @@ class TrialJson(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class UserWordTrial:
-    """A list of user words, and the scores of a model with it.
-
-    Attributes:
-        name: the name of the list; n_words: its number of words.
-        report: the scores with these user words.
-        listed_names: share of the distinct names of the sentences that are in the list, 0..1.
-        listed_entities: the same share for entities, where each occurrence of a name counts, 0..1.
-    """
+    """A list of user words, and the scores of a model with it. `listed_names` is the share of the distinct names of the
+    sentences that are in the list, 0..1, and `listed_entities` the same share for entities, where each occurrence of a
+    name counts."""
 
     name: str
     n_words: int

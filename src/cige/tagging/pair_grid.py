@@ -13,12 +13,11 @@ from typing import Protocol
 import numpy as np
 
 from cige.data.gold_spans import N_RELATIONS, NEXT
-from cige.entities.label_facts import LabelFacts
 from cige.lattice.lattice import Lattice
 from cige.lexicon.rules import ForcedSpan
 from cige.nn.word_paths import Path, find_paths
 from cige.tagging.edges import trimmed
-from cige.tagging.prediction_model import ScoredSpan
+from cige.tagging.prediction_model import PredictionModel, ScoredSpan
 from cige.tagging.selection import Selection
 from cige.tagging.user_rules import ENOUGH, forced_entities
 
@@ -33,17 +32,11 @@ class PairGrid(Protocol):
     def scores(self) -> str: ...
 
 
-class PairGridModel(Protocol):
+class PairGridModel(PredictionModel, Protocol):
     """A PredictionModel whose head scores pairs of characters."""
-
-    labels: list[str]
-    label_facts: LabelFacts
 
     @property
     def pair_grid(self) -> PairGrid: ...
-
-    @property
-    def tags(self) -> list[str]: ...
 
 
 def decode_grid(

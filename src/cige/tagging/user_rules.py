@@ -23,6 +23,7 @@ from cige.tagging.prediction_model import ScoredSpan
 from cige.tagging.selection import Selection
 
 _AnySpan = TypeVar("_AnySpan", Span, ScoredSpan)
+ENOUGH = 0.5  # a word is an entity if it is more probably one than not, whatever its type
 
 
 def with_forced_spans(
@@ -79,9 +80,6 @@ def without_forced(spans: Sequence[_AnySpan], lattice: Lattice) -> list[_AnySpan
     for span in forced:
         taken[max(0, span.start) : max(0, span.end)] = True
     return [span for span in spans if not taken[span.start : span.end].any()]
-
-
-ENOUGH = 0.5  # a word is an entity if it is more probably one than not, whatever its type
 
 
 def with_typed(

@@ -41,13 +41,8 @@ class Document:
 
 @dataclass(frozen=True)
 class ReadingOptions:
-    """Options for reading, which are not in the file.
-
-    Attributes:
-        text_column, entities_column: columns of CSV, TSV and Parquet files.
-        tag_names: the names of numeric tags, in order.
-        repair: whether to repair invalid tag transitions.
-    """
+    """Options for reading, which are not in the file: the columns of CSV, TSV and Parquet files, the names of numeric
+    tags, in order, and whether to repair invalid tag transitions."""
 
     text_column: str = "text"
     entities_column: str = "entities"

@@ -23,13 +23,8 @@ Write = Callable[[Path, Iterable[Document]], None]
 
 @dataclass(frozen=True)
 class Format:
-    """A format.
-
-    Attributes:
-        what: a short description.
-        read, write: the reader and the writer; None if cige has none.
-        suffixes: suffixes of file names that usually have this format.
-    """
+    """A format: a short description, the reader and the writer, None if cige has none, and suffixes of file names that
+    usually have this format."""
 
     what: str
     read: Read | None
