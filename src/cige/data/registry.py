@@ -122,7 +122,10 @@ def fetch(
         path = folder / "ner" / name / f"{split}.bmes"
         paths.append(path)
         if path.exists():
-            _check_file(path, origin)
+            digest = sha256_of(path.read_bytes())
+            if digest != origin.sha256:
+                published = f"sha256 {digest}, expected {origin.sha256}"
+                raise DataError(f"{path} is not the published file ({published}); move it away to fetch it")
             continue
         archive = download(origin.urls, downloads, opener=opener)
         try:
@@ -138,11 +141,3 @@ def fetch(
 def _default_folders() -> list[Path]:
     local = os.environ.get("CIGE_DATA")
     return [Path(local), cache_folder()] if local else [cache_folder()]
-
-
-def _check_file(path: Path, origin: Origin) -> None:
-    digest = sha256_of(path.read_bytes())
-    if digest != origin.sha256:
-        raise DataError(
-            f"{path} is not the published file (sha256 {digest}, expected {origin.sha256}); move it away to fetch it"
-        )

@@ -19,11 +19,8 @@ from cige.errors import DataError
 
 
 class TagSets:
-    """The distinct sets of weighted tags that occur, with ids. Sets 0..L-1 contain one tag each and have its id.
-
-    Args:
-        tags: the L tag names.
-    """
+    """The distinct sets of weighted tags that occur, with ids. Sets 0..L-1 contain one of the L `tags` each and have
+    its id."""
 
     def __init__(self, tags: Sequence[str]):
         self.tags = list(tags)

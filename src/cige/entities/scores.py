@@ -182,7 +182,9 @@ def score(
         train_texts: the texts of the sentences of the training data.
         predicted_tags, scheme: the tags from which the predictions come, for the lenient score.
     """
-    _check_lengths(len(gold), predicted=predicted, texts=texts, predicted_tags=predicted_tags)
+    for name, other in {"predicted": predicted, "texts": texts, "predicted_tags": predicted_tags}.items():
+        if other is not None and len(other) != len(gold):
+            raise DataError(f"gold has {len(gold)} sentences, {name} has {len(other)}; they must be in step")
     if texts is None and any(wanted is not None for wanted in (lexicon_words, train_surfaces, train_texts)):
         raise DataError("scores by surface or by text need the texts= of the sentences")
     gold_keys, predicted_keys = _keys(gold), _keys(predicted)
@@ -193,7 +195,7 @@ def score(
     by_seen: dict[str, Counts] = {}
     by_repeated: dict[str, Counts] = {}
     if texts is not None:
-        bins = [_length_bin(len(text)) for text in texts]
+        bins = [_BIN_NAMES[sum(len(text) > last for _, last in LENGTH_BINS)] for text in texts]
         by_length = _grouped(gold_keys, predicted_keys, lambda key: bins[key[0]])
         by_length = {name: by_length.get(name, Counts()) for name in _BIN_NAMES if name in set(bins)}
         if lexicon_words is not None:
@@ -234,12 +236,6 @@ def _to_dicts(group: dict[str, Counts]) -> dict[str, dict[str, float | int]]:
     return {name: counts.to_dict() for name, counts in group.items()}
 
 
-def _check_lengths(n_gold: int, **others: Sequence[Any] | None) -> None:
-    for name, other in others.items():
-        if other is not None and len(other) != n_gold:
-            raise DataError(f"gold has {n_gold} sentences, {name} has {len(other)}; they must be in step")
-
-
 def parts_of(span: Labelled) -> tuple[tuple[int, int], ...]:
     """The parts of a discontinuous entity; () for others."""
     return getattr(span, "parts", ())
@@ -277,7 +273,3 @@ def _two_groups(gold: set[_Key], predicted: set[_Key], where: str, is_in: Callab
     names = {True: where, False: f"not {where}"}
     groups = _grouped(gold, predicted, lambda key: names[bool(is_in(key))])
     return {name: groups.get(name, Counts()) for name in names.values()}
-
-
-def _length_bin(n_chars: int) -> str:
-    return _BIN_NAMES[sum(n_chars > last for _, last in LENGTH_BINS)]

@@ -26,14 +26,8 @@ _FACTS_OF_TRIE = {"max_chars": int, "max_probes": int}  # additional facts of fo
 
 @dataclass(frozen=True)
 class BaseWords:
-    """The words of a lexicon, numbered 0 .. V-1.
-
-    Attributes:
-        words: the V words.
-        counts: uint32 or int64[V] from the word list, or None if it has none.
-        matcher: finds the words in a text.
-        folder: the folder from which they are mapped; None for words in memory.
-    """
+    """The V words of a lexicon, numbered 0 .. V-1; their counts in the word list, uint32 or int64[V], or None if it has
+    none; what finds them in a text; and the folder from which they are mapped, None for words in memory."""
 
     words: WordBlob
     counts: np.ndarray | None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 MAX_ROW_LINES = 100  # of one row; a quote that is open for longer was forgotten
@@ -59,10 +59,7 @@ def joined_rows(lines: Iterator[tuple[int, bytes]], delimiter: str) -> Iterator[
             yield first
             continue
         ahead += islice(lines, MAX_ROW_LINES - 1 - len(ahead))
-        try:
-            n_lines = _n_lines((_decoded(raw) for _, raw in (first, *ahead)), delimiter)
-        except csv.Error:
-            n_lines = None
+        n_lines = _n_lines((_decoded(raw) for _, raw in (first, *ahead)), delimiter)
         if n_lines is None:
             yield first
             continue
@@ -80,20 +77,14 @@ def other_delimiter(lines: Sequence[bytes]) -> str | None:
     return next((mark for mark in (";", "，", "；") if all(mark.encode("utf-8") in raw for raw in lines)), None)
 
 
-def _n_lines(lines: Iterator[str], delimiter: str) -> int | None:
-    """How many of the lines are the first row; None if a quote is not closed. Raises a csv.Error if a quote is not
-    closed, or is closed in the middle of a cell."""
-    n_lines = 0
-
-    def counted() -> Iterator[str]:
-        nonlocal n_lines
-        for line in lines:
-            n_lines += 1
-            yield line + "\n"
-        n_lines = -1
-
-    next(csv.reader(counted(), delimiter=delimiter, skipinitialspace=True, strict=True), None)
-    return n_lines if n_lines > 0 else None
+def _n_lines(lines: Iterable[str], delimiter: str) -> int | None:
+    """How many of the lines are the first row; None if a quote is not closed, or is closed in the middle of a cell."""
+    reader = csv.reader((line + "\n" for line in lines), delimiter=delimiter, skipinitialspace=True, strict=True)
+    try:
+        next(reader, None)
+    except csv.Error:
+        return None
+    return reader.line_num
 
 
 def _decoded(raw: bytes) -> str:

@@ -118,14 +118,9 @@ else:
 
 
 class Matcher:
-    """Finds words of two or more characters with a hash trie.
-
-    Attributes:
-        trie: the trie, which is pickled with the matcher; processes share it only if it is mapped.
-        find: text -> int32[n, 3], sorted rows (start, end, word number), including overlaps. Raises a LexiconError if
-            the trie is damaged.
-        find_whole: the same without words that begin or end inside a run of Latin letters or of digits.
-    """
+    """Finds words of two or more characters with a hash trie: `find` gives int32[n, 3], sorted rows (start, end, word
+    number), including overlaps, and `find_whole` those of words that do not begin or end inside a run of Latin letters
+    or of digits. Both raise a LexiconError if the trie is damaged. Processes share a trie only if it is mapped."""
 
     def __init__(self, trie: HashTrie) -> None:
         self.trie = trie

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import IO
 
 from cige.errors import LexiconError
@@ -91,7 +92,9 @@ class SoundLines:
     def __iter__(self) -> Iterator[tuple[int, str]]:
         for number, raw in read_lines(self._path) if self._lines is None else self._lines:
             self.n_lines = number
-            text = _decoded(raw)
+            text = None
+            with suppress(UnicodeDecodeError):
+                text = None if b"\0" in raw else raw.decode("utf-8")
             if text is not None:
                 yield number, text
                 continue
@@ -108,12 +111,3 @@ class SoundLines:
                 f"{self._path}: {self.n_bad:,} of the first {self.n_lines:,} lines are not UTF-8 text "
                 f"({self.bad_lines[0]}); expected text with one sentence per line (for GBK: iconv -f gb18030 -t utf-8)"
             )
-
-
-def _decoded(raw: bytes) -> str | None:
-    if b"\0" in raw:
-        return None
-    try:
-        return raw.decode("utf-8")
-    except UnicodeDecodeError:
-        return None

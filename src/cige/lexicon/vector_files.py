@@ -97,14 +97,8 @@ class _RawBlock:
 
 @dataclass(frozen=True)
 class VectorFile:
-    """A word2vec file whose format is known.
-
-    Attributes:
-        path: the file, plain, .gz or .xz.
-        format: "word2vec" (text) or "binary".
-        width: numbers per vector.
-        n_promised: number of vectors according to its header, or None if it has no header.
-    """
+    """A word2vec file, plain, .gz or .xz, whose format is known: "word2vec" (text) or "binary". `n_promised` is the
+    number of vectors according to its header, or None if it has no header."""
 
     path: Path
     format: str

@@ -102,7 +102,8 @@ def layers_of(name: str) -> list[Layer]:
     layers = [_read(FOLDER / "tagging.yaml"), _read(_file(_DATA, one.data))]
     pairs = _read(FOLDER / PAIRS)
     for system, layer in _chain(one.system):
-        layers.append(_without(layer, _EXTENDS, _ONLY))
+        own_values = {key: value for key, value in layer.values.items() if key not in (_EXTENDS, _ONLY)}
+        layers.append(Layer(own_values, layer.origins))
         pair = f"{one.data}/{system}"
         if pair in pairs.values:
             layers.append(_section(pairs, pair))
@@ -180,10 +181,6 @@ def _place(folder: str) -> Path:
 @cache
 def _read(path: Path) -> Layer:
     return read_layer(path, called=path.name if path.parent == FOLDER else f"{path.parent.name}/{path.name}")
-
-
-def _without(layer: Layer, *names: str) -> Layer:
-    return Layer({k: v for k, v in layer.values.items() if k not in names}, layer.origins)
 
 
 def _section(layer: Layer, name: str) -> Layer:

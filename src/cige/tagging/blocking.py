@@ -99,14 +99,9 @@ class _MergedMarginals(SegmentMarginals):
 
 @dataclass(frozen=True)
 class Group:
-    """Blocked spans of several characters that one set of copies follows.
-
-    Attributes:
-        starts: where they begin, sorted.
-        last: the last end of each of them.
-        open_ends: the ends before it that are not blocked.
-        slot: the number of the set. Overlapping groups have different sets, and sets are few.
-    """
+    """Blocked spans of several characters that one set of copies follows: where they begin, sorted; the last end of
+    each of them; the ends before it that are not blocked; and the number of the set. Overlapping groups have different
+    sets, and sets are few."""
 
     starts: tuple[int, ...]
     last: int

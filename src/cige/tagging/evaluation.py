@@ -28,16 +28,9 @@ WRONG_SHARE = 0.2  # share of the labels that are replaced in the trial with wro
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Scores of a model on labelled sentences.
-
-    Attributes:
-        report: the scores.
-        seconds: time to predict all sentences.
-        labels: the labels that the model reports.
-        errors: the differences between gold and predicted entities, in order.
-        confusion: how often each gold label was predicted as each label; see `entities.errors.confusion`.
-        points: the score of each predicted entity, and whether it is correct.
-    """
+    """Scores of a model on labelled sentences, the time to predict them, and the labels that the model reports; the
+    differences between gold and predicted entities, in order; how often each gold label was predicted as each label
+    (see `entities.errors.confusion`); and the score of each predicted entity, with whether it is correct."""
 
     report: Report
     seconds: float
