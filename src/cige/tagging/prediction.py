@@ -10,7 +10,6 @@ from typing import cast
 
 import numpy as np
 
-from cige.data.sentence import Span
 from cige.lattice.lattice import Lattice
 from cige.lexicon.user_word import UNKNOWN_TYPE
 from cige.nn.budget import batches_by_budget
@@ -19,7 +18,7 @@ from cige.tagging.edges import trimmed, with_whole_words
 from cige.tagging.pair_grid import PairGridModel, decode_grid
 from cige.tagging.prediction_model import FoundSpans, PredictionModel, ScoredSpan
 from cige.tagging.selection import Request, Selection, select
-from cige.tagging.user_rules import forced_entities, named_by_user_words, with_typed
+from cige.tagging.user_rules import forced_entities, label_of_user_word, with_typed
 
 __all__ = ["PredictionModel", "ScoredSpan", "batches_by_size", "decode_spans", "predict_spans"]
 
@@ -68,12 +67,10 @@ def _as_reported(
         return []
     reported, rules = [], lattice.rules
     score = chosen.score if chosen.calibration is None else chosen.calibration.score
-    for start, end, label, probability, *_ in decoded.spans:
-        if label == UNKNOWN_TYPE:
-            named = named_by_user_words([Span(start, end, UNKNOWN_TYPE)], lattice, model.labels)
-            if not named:
-                continue
-            label = named[0].label
+    for start, end, found, probability, *_ in decoded.spans:
+        label = label_of_user_word(start, end, lattice, model.labels) if found == UNKNOWN_TYPE else found
+        if label is None:
+            continue
         name = chosen.reported.get(label) or chosen.name_of(label, model.labels)
         edges = None if name is None else trimmed(lattice.text, start, end)
         if name is not None and edges and edges not in rules.blocked:

@@ -8,7 +8,6 @@ word takes its place.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import TypeVar
 
@@ -131,27 +130,14 @@ def without_unknown_type(
     return emissions
 
 
-def named_by_user_words(spans: Sequence[Span], lattice: Lattice, labels: Collection[str]) -> list[Span]:
-    """The spans of a sentence with UNKNOWN_TYPE replaced by the label of a user word.
-
-    This is the word with exactly this span or, if there is none, the longest word that overlaps it (of several, the
-    first). Only words whose label is not one of the model's `labels` are considered; spans that overlap none of them
-    are dropped.
-    """
-    if all(span.label != UNKNOWN_TYPE for span in spans):
-        return list(spans)
-    words = _unknown_words(lattice, labels)
-    named = []
-    for span in spans:
-        if span.label != UNKNOWN_TYPE:
-            named.append(span)
-            continue
-        over = [word for word in words if word[0] < span.end and word[1] > span.start]
-        if over:
-            exact = [word for word in over if word[:2] == (span.start, span.end)]
-            best = exact[0] if exact else max(over, key=lambda word: (word[1] - word[0], -word[0]))
-            named.append(replace(span, label=best[2]))
-    return named
+def label_of_user_word(start: int, end: int, lattice: Lattice, labels: Collection[str]) -> str | None:
+    """The label of a span [start, end) of UNKNOWN_TYPE: that of the user word with exactly this span or, if there is
+    none, of the longest word that overlaps it (of several, the first). Only words whose label is not one of the model's
+    `labels` are considered; None if none of them overlaps the span."""
+    over = [word for word in _unknown_words(lattice, labels) if word[0] < end and word[1] > start]
+    exact = [word for word in over if word[:2] == (start, end)]
+    longest = max(over, key=lambda word: (word[1] - word[0], -word[0]), default=None)
+    return exact[0][2] if exact else longest[2] if longest else None
 
 
 def _unknown_words(lattice: Lattice, labels: Collection[str]) -> list[tuple[int, int, str]]:
