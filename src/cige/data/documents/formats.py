@@ -23,11 +23,11 @@ Write = Callable[[Path, Iterable[Document]], None]
 
 @dataclass(frozen=True)
 class Format:
-    """A format: a short description, the reader and the writer, None if cige has none, and suffixes of file names that
+    """A format: a short description, the reader, the writer, None if cige has none, and suffixes of file names that
     usually have this format."""
 
     what: str
-    read: Read | None
+    read: Read
     write: Write | None = None
     suffixes: tuple[str, ...] = ()
 
@@ -74,14 +74,8 @@ def read_documents(path: str | Path, *, format: str = "auto", options: ReadingOp
     path = Path(path)
     if format != "auto":
         known(format)
-    name = find_format(path) if format == "auto" and not path.is_dir() else format
-    files = _in_folder(path, format) if path.is_dir() else [(name, path)]
-    documents: list[Document] = []
-    for name, file in files:
-        read = FORMATS[name].read
-        assert read is not None
-        documents += read(file, options or ReadingOptions())
-    return documents
+    files = _in_folder(path, format) if path.is_dir() else [(find_format(path) if format == "auto" else format, path)]
+    return [document for name, file in files for document in FORMATS[name].read(file, options or ReadingOptions())]
 
 
 def write_documents(path: str | Path, documents: Iterable[Document], *, format: str = "auto") -> None:
