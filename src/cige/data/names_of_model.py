@@ -17,7 +17,7 @@ from cige.data.vocabulary import UNK, Vocabulary
 from cige.errors import LexiconError
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.names_list import NamesList
-from cige.lexicon.user_changes import UserChanges
+from cige.lexicon.user_word import UserChanges
 
 _FIRST_KIND = 1  # bit 0 of a word's groups says that the lexicon itself has it
 _BEST_LIST = "curated"

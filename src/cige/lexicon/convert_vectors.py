@@ -16,7 +16,7 @@ from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.report import LoadReport, ReportBuilder
 from cige.lexicon.storage import new_folder
 from cige.lexicon.text_file import is_zip
-from cige.lexicon.user_changes import UserChanges
+from cige.lexicon.user_word import UserChanges
 from cige.lexicon.vector_files import OnProgress, VectorBlock, open_vectors
 from cige.lexicon.vectors import PRESENT_FILE, VECTORS_FILE, HashIndex, VectorTable
 from cige.lexicon.word_blob import WORDS_FILE, WordBlob, finish_blob

@@ -8,23 +8,19 @@ its measure of confidence in the same way (Zhou and Li, 2005).
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from typing import TypeAlias
 
 from cige.data.sentence import EITHER, OPEN, Span
 from cige.entities.entity import Entity
 
-
-@dataclass(frozen=True)
-class Judge:
-    """A model whose predictions are compared with those of others: only it is used for its `labels`, or if it has none,
-    for all labels that no other judge lists."""
-
-    labels: frozenset[str] = frozenset()
+Judge: TypeAlias = frozenset[str]
+"""A model whose predictions are compared with those of others, by the labels for which only this model is used; if
+empty, it is used for all labels that no other judge lists."""
 
 
 def judged(label: str, judge: Judge, judges: Collection[Judge]) -> bool:
     """Whether the predictions of a judge are used for a label."""
-    return label in judge.labels if judge.labels else not any(label in other.labels for other in judges)
+    return label in judge if judge else not any(label in other for other in judges)
 
 
 def agreed_spans(
