@@ -1,4 +1,4 @@
-"""UserWord: a word that a user added, its entity type, and whether it is evidence or a rule; UserChanges: all changes."""
+"""UserWord: a word that a user added, its entity type and its mode; UserChanges: what a user added and removed."""
 
 from __future__ import annotations
 
