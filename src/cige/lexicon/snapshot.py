@@ -55,8 +55,7 @@ class LexiconSnapshot:
     @cached_property
     def user_labels(self) -> Sequence[str | None]:
         """The label of each user word; empty if none has a label."""
-        labels = UserLabels(self._user)
-        return labels if labels else ()  # whose length is known without Python code, for every lattice asks
+        return UserLabels(self._user) if self.label_names else ()  # every lattice asks, and a tuple answers at once
 
     @property
     def label_names(self) -> frozenset[str]:

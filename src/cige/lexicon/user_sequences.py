@@ -81,13 +81,10 @@ class UserTexts(_Lazy[str]):
 
 
 class UserLabels(_Lazy[str | None]):
-    """The label of each word; empty if none has a label."""
+    """The label of each word."""
 
     def _item(self, number: int) -> str | None:
         return self._store.label(number)
 
-    def __len__(self) -> int:
-        return len(self._store) if any(label is not None for label in self._store.n_of_label) else 0
-
     def __iter__(self) -> Iterator[str | None]:
-        return (word.label for word in self._store) if len(self) else iter(())
+        return (word.label for word in self._store)
