@@ -88,8 +88,7 @@ def model_folder(path_or_hub_id: str | PathLike[str] | None = None, **hub_option
 
 
 def _cause(reason: Exception) -> str:
-    lines = str(reason).strip().splitlines()
-    return lines[0] if lines else type(reason).__name__
+    return next(iter(str(reason).strip().splitlines()), type(reason).__name__)
 
 
 def push_folder(folder: Path, repo_id: str, *, private: bool, token: str | None, message: str) -> str:

@@ -163,14 +163,8 @@ def _stays_inside(name: str) -> bool:
 def sha256(path: Path) -> str:
     import hashlib  # loads OpenSSL, which the bundled model does not need
 
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest() if hasattr(hashlib, "file_digest") else _sha256(file)
-
-
-def _sha256(file: Any) -> str:  # Python 3.10
-    import hashlib
-
     digest = hashlib.sha256()
-    while block := file.read(1 << 20):
-        digest.update(block)
+    with open(path, "rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
     return digest.hexdigest()

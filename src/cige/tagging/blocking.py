@@ -87,7 +87,7 @@ class _MergedMarginals(SegmentMarginals):
 
     def probability(self, sentence: int, start: int, tags: Sequence[int]) -> float:
         """Like `SegmentMarginals.probability`, summed over the copies of each tag."""
-        log_p, before = None, np.flatnonzero(self._base == tags[0])
+        before = np.flatnonzero(self._base == tags[0])
         log_p = self._alpha[sentence, start, before]
         for place, tag in enumerate(tags[1:], start=start + 1):
             here = np.flatnonzero(self._base == tag)
