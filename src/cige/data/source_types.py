@@ -137,10 +137,8 @@ class SourceTypes:
         A span of a type may have any of its subtypes that the corpus does not label separately. If the model has no
         label for a type, that of its nearest ancestor is used; if there is none, the type is treated as not annotated.
         Labels of the model whose types are neither annotated nor absent are allowed wherever the corpus has an O;
-        `hidden_odds` are those of GoldTags.
-
-        Args:
-            written: the labels that `read` returned, if some are OPEN or joined from several labels of `map`.
+        `hidden_odds` are those of GoldTags. `written` are the labels that `read` returned, if some are OPEN or joined
+        from several labels of `map`.
         """
         named = {self._written(label): types for label, types in self.map.items() if types}
         named |= {label: tuple(label.split(EITHER)) for label in written if label not in (*named, OPEN)}

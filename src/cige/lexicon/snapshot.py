@@ -63,13 +63,11 @@ class LexiconSnapshot:
         return frozenset(label for label in self._user.n_of_label if label is not None)
 
     def match(self, text: str) -> np.ndarray:
-        """Every word of two or more characters in `text`, including overlapping ones but not blocked ones.
+        """int32[n, 3], rows (start, end, word_id) of the words of two or more characters in `text` (any str), including
+        overlapping but not blocked ones; sorted by start, end and id, half-open [start, end) in code points.
 
-        No word begins or ends inside a run of Latin letters or of digits: AI is not found in BAIDU, nor 12 in 2012.
-
-        Returns:
-            int32[n, 3], rows (start, end, word_id) sorted by start, end, id; half-open [start, end) in code points of
-            `text`. A user word that is also a base word has two rows. Any str is accepted.
+        No word begins or ends inside a run of Latin letters or of digits: AI is not found in BAIDU, nor 12 in 2012. A
+        user word that is also a base word has two rows.
         """
         text = normalize(text)
         rows = self._base.matcher.find_whole(text)

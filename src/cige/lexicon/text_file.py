@@ -74,13 +74,9 @@ def shown(raw: bytes) -> str:
 class SoundLines:
     """Iterates over (line number from 1, text) of a UTF-8 file, plain, .gz or .xz, or of `lines` of it.
 
-    A few lines that are not UTF-8 or contain a NUL are left out; if they are more than 1%, or the file cannot be read,
-    iterating raises a LexiconError.
-
-    Attributes:
-        n_lines: number of lines read so far.
-        n_bad: number of lines left out.
-        bad_lines: the first of these, in a printable form.
+    A few lines that are not UTF-8 or contain a NUL are left out and counted (`n_bad` of `n_lines`; `bad_lines` has the
+    first of them in a printable form). If they are more than 1%, or the file cannot be read, iterating raises a
+    LexiconError.
     """
 
     def __init__(self, path: str | os.PathLike[str], lines: Iterable[tuple[int, bytes]] | None = None) -> None:

@@ -229,11 +229,7 @@ def labelled_word(raw: bytes, *, any_label: bool) -> tuple[bytes, str | None, in
     """The word (UTF-8), label and count of a line such as `张三 PER`, `张三/PER` or jieba's `张三 3 nr`, or None.
 
     User words may have blanks in them (iPhone 15), so what stands after a blank is a label only if it is a type that
-    nobody means as part of a name, or if most lines have one.
-
-    Args:
-        raw: a line in UTF-8 without a tab.
-        any_label: whether any capital letters after a word that is not in Latin letters are a label.
+    nobody means as part of a name, or with `any_label` any capital letters after a word that is not in Latin letters.
     """
     if not any(mark in raw for mark in _BEFORE_LABEL):
         return None

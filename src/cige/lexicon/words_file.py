@@ -183,14 +183,10 @@ def read_words(
 
 
 def detect_format(sample: list[bytes], *, spaces: bool = False) -> str:
-    """Detect the format from the first lines: the one that most of them have, or "list" if there is none.
-
-    For formats with tabs fewer are enough, since words contain no tabs: half of the lines for counts, one for labels.
-
-    Args:
-        spaces: whether words may contain spaces. Numbers after a space are counts then only if most lines have a part
-            of speech after them, as in jieba's dictionaries ("云计算 5 n"): in "iPhone 15" they belong to the name.
-    """
+    """Detect the format from the first lines: the one that most of them have, or "list" if there is none. For formats
+    with tabs fewer are enough, since words contain no tabs: half of the lines for counts, one for labels. If words may
+    contain spaces, numbers after a space are counts only if most lines have a part of speech after them, as in jieba's
+    dictionaries ("云计算 5 n"): in "iPhone 15" they belong to the name."""
     sample = [raw for raw in sample if raw.strip()]
     if word2vec_width(sample) is not None:
         return "word2vec"
@@ -253,13 +249,9 @@ def _content_lines(lines: Iterator[tuple[int, bytes]], report: ReportBuilder) ->
 
 
 def _entries(lines: Iterator[tuple[int, bytes]], *, format: str, columns: bool, any_label: bool) -> Iterator[Entry]:
-    """An entry for every line of a format that is not in TYPED_FORMATS.
-
-    Args:
-        columns: whether lines of a list, or of words with counts, may have a label after a tab, a blank or a slash:
-            those from which the format was detected had none after a tab.
-        any_label: whether any capital letters after a blank or a slash are a label; else only common types are.
-    """
+    """An entry for every line of a format that is not in TYPED_FORMATS. With `columns`, lines of a list, or of words
+    with counts, may have a label after a tab, a blank or a slash (those from which the format was detected had none
+    after a tab); after a blank or a slash only common types are labels, or with `any_label` any capital letters."""
     if format == "word2vec":
         yield from _word2vec_entries(lines)
     elif format == "list" and columns:

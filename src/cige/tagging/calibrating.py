@@ -38,14 +38,11 @@ def read_labelled(
     types: Types = "fine",
     batch_size: int = 16,
 ) -> list[SentenceReading]:
-    """The predictions of `ner` for labelled sentences. Raises a DataError if the model has no label for a label of the
-    data, or the data have no entities.
+    """The predictions of `ner` for labelled sentences. `labels` are those of the data -> those that the model reports,
+    as in `map_labels`, and `types` says whether the data have the model's own labels or their topmost ancestors.
 
     Entities with labels that do not occur in the sentences are left out, since it is unknown whether they are correct.
-
-    Args:
-        labels: data label -> label that the model reports, as in `map_labels`.
-        types: whether the labels of the data are the model's own labels or their topmost ancestors.
+    Raises a DataError if the model has no label for a label of the data, or the data have no entities.
     """
     written = {(labels or {}).get(span.label, span.label) for s in sentences for span in s.spans}
     request = with_silent_labels(Request.of(types=types), written, ner.labels, ner.label_facts)
