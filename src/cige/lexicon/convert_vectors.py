@@ -23,7 +23,7 @@ from cige.lexicon.word_blob import WORDS_FILE, WordBlob, finish_blob
 from cige.lexicon.word_rules import DUPLICATE, reason_to_refuse
 
 _BLOCK = 4096
-DTYPE = "float16"
+DTYPE = "float16"  # of the vectors of a lexicon
 DTYPES = ("float16", "float32")
 OVERFLOW = "number too large for float16"
 

@@ -3,7 +3,7 @@
 A kind is a type, or a type and the list that says so: `COMPANY` or `COMPANY/registers`. A tagger learns what each kind
 is worth, so lists of different quality should have kinds of their own. A file has one name per line, then a tab and its
 kinds, which are separated by commas. Lines that begin with `# ` are comments; `# version: ...` and `# date: ...` say
-which list it is.
+which list it is. A gazetteer is a list of names of one kind.
 """
 
 from __future__ import annotations

@@ -21,7 +21,6 @@ from cige.lexicon.words_file import N_SAMPLE, NO_VECTOR, is_header, word2vec_wid
 from cige.text.normalize import normalize
 
 NOT_NUMBERS = "not finite numbers"
-
 Rows = tuple[list[bytes], dict[int, str]]  # the word of every line; the problem of each line that has one, by row
 _HEAD = 1 << 16
 _BLOCK = 1 << 22  # bytes read at once

@@ -15,6 +15,7 @@ from cige.recipes.ranges import OutOfRange, check_ranges
 from cige.recipes.recipe_file import nested
 
 T = TypeVar("T")
+
 RENAMED = {
     # tagging
     "training.batch_size": "batches.batch_size",
