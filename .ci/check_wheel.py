@@ -40,6 +40,7 @@ IN_WHEEL = [
     "cige/bundled_research/MODEL_CARD.md",
     "cige/bundled_research/MODEL_CARD.zh.md",
     "cige/bundled_research/model.safetensors",
+    "cige/data/datasets.json",
     "cige/text/traditional.txt",
     "cige/serving/page.html",
 ]
