@@ -16,10 +16,9 @@ from cige.folders.hub import is_bundled
 from cige.folders.kinds import LEXICON
 from cige.lexicon.base_words import BaseWords
 from cige.lexicon.packed_words import give_memory_back
-from cige.lexicon.snapshot import LexiconSnapshot
+from cige.lexicon.snapshot import LexiconSnapshot, UserEntries, UserTexts
 from cige.lexicon.storage import CHECKED_BYTES, new_folder, open_folder
 from cige.lexicon.user_batch import UserBatch, listed_words, strings, triples, usable, usable_alike, user_batch
-from cige.lexicon.user_sequences import UserEntries, UserTexts
 from cige.lexicon.user_word import (
     BLOCK,
     BLOCK_EXACT,
