@@ -159,7 +159,7 @@ class LexiconSnapshot:
 
 
 class _Lazy(Sequence[T], Generic[T]):
-    """Values of the words of a UserStore, each read when it is asked for; equal to another sequence of the same values."""
+    """What a UserStore has of each word, read when it is asked for; equal to another sequence of the same values."""
 
     def __init__(self, store: UserStore) -> None:
         self._store = store
