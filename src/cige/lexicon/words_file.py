@@ -196,8 +196,8 @@ def detect_format(sample: list[bytes], *, spaces: bool = False) -> str:
     typed = detect_typed(sample)
     if 2 * sum(_count(raw.split(b"\t")) is not None for raw in sample) >= len(sample) and not (spaces and typed):
         return "counts"
-    are_pairs = [_TAGGED.fullmatch(raw.strip()) if spaces else _count(raw.split()) is not None for raw in sample]
-    if 2 * sum(map(bool, are_pairs)) > len(sample):
+    is_pair = [bool(_TAGGED.fullmatch(raw.strip())) if spaces else _count(raw.split()) is not None for raw in sample]
+    if 2 * sum(is_pair) > len(sample):
         return "pairs"
     return typed or "list"
 
