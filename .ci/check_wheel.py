@@ -40,6 +40,7 @@ IN_WHEEL = [
     "cige/bundled_research/MODEL_CARD.md",
     "cige/bundled_research/MODEL_CARD.zh.md",
     "cige/bundled_research/model.safetensors",
+    "cige/data/datasets.json",
     "cige/text/traditional.txt",
     "cige/serving/page.html",
 ]
@@ -145,7 +146,7 @@ def check_answers(wheel: Path, bin_folder: Path, cwd: Path, expected: list[dict]
     kernels = json.loads(call(bin_folder / "cige", "info", "--json", cwd=cwd))["installation"]["compiled kernels"]
     has_any = kernels in LEVELS
     check(has_any == is_compiled, f"installed from {wheel.name}, cige reports compiled kernels: {kernels}")
-    forms = "from cige.lexicon import walk, parse; print(walk.Walk.__name__, parse.parse_rows.__name__)"
+    forms = "from cige.lexicon import matcher as m, vector_files as v; print(m.Walk.__name__, v.parse_rows.__name__)"
     found = call(bin_folder / "python", "-c", forms, cwd=cwd).split()
     wanted = ["NativeWalk", "native_rows"] if is_compiled else ["PythonWalk", "python_rows"]
     check(found == wanted, f"installed from {wheel.name}, cige walks and parses with {found}, expected {wanted}")

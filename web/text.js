@@ -172,7 +172,7 @@ export class TextRules {
   }
 }
 
-// As tagging/whole_words.py: edges that split a Latin word are moved outwards; of spans that overlap then, the more probable
+// As tagging/edges.py: edges that split a Latin word are moved outwards; of spans that overlap then, the more probable
 // ones stay. A span that would reach into what is closed, or become too long, stays as it is.
 export function withWholeWords(codes, spans, isClosed = null, maxLengths = {}) {
   let isMoved = false;

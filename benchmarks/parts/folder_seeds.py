@@ -87,8 +87,7 @@ def _write_models(folder: Path) -> None:
 
 
 def _write_lexicons(folder: Path) -> None:
-    from cige.lexicon.build_with_vectors import build_with_vectors
-    from cige.lexicon.convert_vectors import convert_vectors
+    from cige.lexicon.convert_vectors import build_with_vectors, convert_vectors
     from cige.lexicon.lexicon import Lexicon
 
     lexicon = Lexicon.from_words(WORDS, counts=range(1, len(WORDS) + 1))
@@ -168,8 +167,7 @@ def _compare(native: Any, portable: Any, text: str) -> None:
 def _read_lexicon(folder: Path, texts: Sequence[str], case: int) -> int:
     from cige.errors import LexiconError
     from cige.lexicon.lexicon import Lexicon
-    from cige.lexicon.matcher import Matcher
-    from cige.lexicon.walk import PythonWalk
+    from cige.lexicon.matcher import Matcher, PythonWalk
     from cige.text.normalize import normalize
 
     lexicon = Lexicon.load(folder)

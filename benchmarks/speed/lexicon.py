@@ -17,10 +17,10 @@ import numpy as np
 
 from benchmarks.measure import in_process, megabytes, report, seconds_of
 from benchmarks.parts.make_lexicon import make_sentences, make_words, write_vectors
-from cige.lexicon.build_with_vectors import build_with_vectors
+from cige.lexicon.convert_vectors import build_with_vectors
 from cige.lexicon.lexicon import Lexicon
+from cige.lexicon.matcher import NativeWalk, Walk
 from cige.lexicon.vectors import VectorTable
-from cige.lexicon.walk import NativeWalk, Walk
 
 FLAT = True
 SIZES = (300_000, 3_000_000, 8_800_000)

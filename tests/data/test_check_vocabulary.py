@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cige.data.check_vocabulary import check_vocabulary
+from cige.data.model_words import check_vocabulary
 from cige.data.vocabulary import CodeTable, Vocabulary
 
 N_ROWS = (5, 6, 7)

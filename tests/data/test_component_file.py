@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cige.data.component_file import MAX_COMPONENTS, read_components
+from cige.data.components import MAX_COMPONENTS, read_components
 from cige.errors import LexiconError
 
 

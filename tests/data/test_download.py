@@ -10,7 +10,7 @@ from urllib.request import Request
 
 import pytest
 
-from cige.data.download import download
+from cige.data.origins import download
 
 URL = "https://example.org/made/train.txt"
 CONTENT = b"0123456789"

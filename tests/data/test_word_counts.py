@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cige.data.word_counts import count_words
+from cige.data.vocabulary import count_words
 from cige.lattice.lattice import Lattice, build_lattice
 from cige.lexicon.lexicon import Lexicon
 

@@ -16,8 +16,8 @@ from cige.data.tags import spans_to_tags
 from cige.data.user_words import UserWordRegime, simulate_user_words
 from cige.data.vocabulary import char_codes
 from cige.lattice.lattice import build_lattice
-from cige.lexicon.gazetteers import with_lists
 from cige.lexicon.lexicon import Lexicon
+from cige.lexicon.names_list import with_lists
 from cige.lexicon.vectors import VectorTable
 from cige.models.build import InputTables, Vectors, build_tagger, input_tables
 from cige.models.config import ComponentsConfig, ModelConfig

@@ -11,11 +11,10 @@ import pytest
 
 from cige.cli import main
 from cige.errors import LexiconError
-from cige.lexicon import base_words, row_file, vector_files
-from cige.lexicon.build_with_vectors import build_with_vectors
-from cige.lexicon.convert_vectors import convert_vectors
+from cige.lexicon import base_words, vector_files
+from cige.lexicon import convert_vectors as converting
+from cige.lexicon.convert_vectors import RowFile, build_with_vectors, convert_vectors
 from cige.lexicon.lexicon import Lexicon
-from cige.lexicon.row_file import RowFile
 from cige.lexicon.storage import check_lexicon
 from cige.lexicon.vectors import VectorTable
 
@@ -148,7 +147,7 @@ def test_a_packed_file_cut_short(source, tmp_path, cut):
     assert not (tmp_path / "lex").exists()
 
 
-@pytest.mark.parametrize("module", [row_file, base_words])
+@pytest.mark.parametrize("module", [converting, base_words])
 def test_a_full_disk_leaves_the_old_folder(source, tmp_path, monkeypatch, module):
     build_with_vectors(source, tmp_path / "lex")
 
@@ -167,7 +166,7 @@ def test_a_full_disk_leaves_the_old_folder(source, tmp_path, monkeypatch, module
 KILLED = """
 import os, signal, sys
 from cige.lexicon import base_words, storage
-from cige.lexicon.build_with_vectors import build_with_vectors
+from cige.lexicon.convert_vectors import build_with_vectors
 def die(*args, **kwargs):
     os.kill(os.getpid(), signal.SIGKILL)
 when, source, folder = sys.argv[1:]

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from cige.errors import LexiconError
-from cige.lexicon.convert_vectors import convert_vectors
+from cige.lexicon.convert_vectors import RowFile, convert_vectors
 from cige.lexicon.lexicon import Lexicon
-from cige.lexicon.row_file import RowFile
 from cige.lexicon.vectors import VectorTable
 
 TEXT = "5 3\n的 0 0 1\n南京 1 2 3\n长江 4 5 6\n南京 7 8 9\n大桥 1 1\n"

@@ -14,13 +14,11 @@ import pytest
 
 from cige.errors import CigeError, LexiconError
 from cige.lexicon import base_words
-from cige.lexicon.build_with_vectors import build_with_vectors
-from cige.lexicon.convert_vectors import convert_vectors
+from cige.lexicon.convert_vectors import build_with_vectors, convert_vectors
 from cige.lexicon.hash_trie import HashTrie
 from cige.lexicon.lexicon import Lexicon
-from cige.lexicon.matcher import Matcher
+from cige.lexicon.matcher import Matcher, PythonWalk
 from cige.lexicon.vectors import VectorTable
-from cige.lexicon.walk import PythonWalk
 from cige.lexicon.word_rules import MAX_WORD_CHARS
 
 WORDS = ["北京", "上海", "南京市"]

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from cige.errors import LexiconError
-from cige.lexicon.gazetteers import MAX_GAZETTEERS, with_gazetteers
 from cige.lexicon.lexicon import Lexicon
+from cige.lexicon.names_list import MAX_GAZETTEERS, with_gazetteers
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """Word -> row through sorted hashes."""
 
-from cige.lexicon import hash_index
-from cige.lexicon.hash_index import HashIndex, word_hash
+from cige.lexicon import vectors
+from cige.lexicon.vectors import HashIndex, word_hash
 from cige.lexicon.word_blob import WordBlob
 
 WORDS = [f"词{i}" for i in range(300)]
@@ -16,7 +16,7 @@ def test_every_word_is_found_and_no_other(tmp_path):
 
 
 def test_equal_hashes_are_told_apart_by_the_words(monkeypatch):
-    monkeypatch.setattr(hash_index, "word_hash", lambda word: len(word))
+    monkeypatch.setattr(vectors, "word_hash", lambda word: len(word))
     index = HashIndex.build(WordBlob.from_words(WORDS))
     assert index.find([*WORDS, "词x", "词1000"]).tolist() == [*range(300), -1, -1]
 

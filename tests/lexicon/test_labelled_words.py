@@ -2,8 +2,8 @@
 
 import pytest
 
-from cige.lexicon.labelled_words import labelled_word, most_are_labelled
 from cige.lexicon.lexicon import Lexicon
+from cige.lexicon.typed_lines import labelled_word, most_are_labelled
 from cige.lexicon.user_word import UserWord
 from cige.lexicon.words_file import NO_COUNT, read_words
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cige.lexicon.latin_runs import without_cut_runs
 from cige.lexicon.lexicon import Lexicon
+from cige.lexicon.matcher import without_cut_runs
 
 
 def kind(char: str) -> str:

@@ -19,8 +19,7 @@ from cige.lexicon import lexicon as lexicon_module
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.report import WordListWarning
 from cige.lexicon.storage import check_lexicon
-from cige.lexicon.user_changes import UserChanges
-from cige.lexicon.user_word import UserWord
+from cige.lexicon.user_word import UserChanges, UserWord
 from cige.text.normalize import normalize
 
 WORDS = ["南京", "南京市", "市长", "长江", "长江大桥", "大桥"]

@@ -13,14 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cige.errors import LexiconError
-from cige.lexicon import walk
+from cige.lexicon import matcher as matching
 from cige.lexicon.hash_trie import HashTrie
-from cige.lexicon.latin_runs import without_cut_runs
-from cige.lexicon.matcher import Matcher
-from cige.lexicon.walk import NativeWalk, PythonWalk
+from cige.lexicon.matcher import Matcher, NativeWalk, PythonWalk, without_cut_runs
 from cige.lexicon.word_blob import WordBlob
 
-WALKS = [PythonWalk, NativeWalk] if walk.Walk is NativeWalk else [PythonWalk]
+WALKS = [PythonWalk, NativeWalk] if matching.Walk is NativeWalk else [PythonWalk]
 ALPHABET = "ab中文\U00020bb7"  # few characters, so that words nest and overlap
 words = st.lists(st.text(ALPHABET, min_size=2, max_size=7), unique=True, max_size=40)
 texts = st.text(ALPHABET + "x", max_size=200)
@@ -124,14 +122,14 @@ def test_words_in_a_blob_are_not_copied(monkeypatch):
 
 def test_the_walk_is_the_compiled_one_where_it_was_built():
     built = importlib.util.find_spec("cige.lexicon._walk") is not None
-    assert walk.Walk is (NativeWalk if built and sys.byteorder == "little" else PythonWalk)
+    assert matching.Walk is (NativeWalk if built and sys.byteorder == "little" else PythonWalk)
 
 
 @pytest.mark.parametrize(("byteorder", "name"), [("little", "NativeWalk"), ("big", "PythonWalk")])
 def test_the_compiled_walk_is_for_little_endian_machines(byteorder, name, monkeypatch):
     monkeypatch.setattr(sys, "byteorder", byteorder)
     monkeypatch.setitem(sys.modules, "cige.lexicon._walk", SimpleNamespace(match=None, match_whole=None))
-    spec = importlib.util.spec_from_file_location("walk_again", walk.__file__)
+    spec = importlib.util.spec_from_file_location("walk_again", matching.__file__)
     again = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(again)
     assert again.Walk is getattr(again, name)
@@ -139,7 +137,7 @@ def test_the_compiled_walk_is_for_little_endian_machines(byteorder, name, monkey
 
 def test_without_a_compiler_the_walk_is_in_python(monkeypatch):
     monkeypatch.setitem(sys.modules, "cige.lexicon._walk", None)  # an import of it fails
-    spec = importlib.util.spec_from_file_location("walk_again", walk.__file__)
+    spec = importlib.util.spec_from_file_location("walk_again", matching.__file__)
     again = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(again)
     assert again.Walk is again.PythonWalk
@@ -164,7 +162,7 @@ def test_a_damaged_table_is_an_error_or_a_miss_and_never_a_crash_or_a_wrong_word
     assert len(way(replace(trie, keys=noise))("南京市长" * 50)) == 0
 
 
-@pytest.mark.skipif(walk.Walk is not NativeWalk, reason="built without a C compiler")
+@pytest.mark.skipif(matching.Walk is not NativeWalk, reason="built without a C compiler")
 def test_the_c_code_refuses_what_is_not_a_text_and_a_table():
     from cige.lexicon._walk import match, match_whole
 

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from cige.errors import LexiconError
-from cige.lexicon.gazetteers import MAX_GAZETTEERS
-from cige.lexicon.names_list import NamesList, merged
+from cige.lexicon.names_list import MAX_GAZETTEERS, NamesList, merged
 
 
 def written(folder: Path, text: str) -> Path:

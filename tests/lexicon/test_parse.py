@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cige.lexicon import parse
-from cige.lexicon.parse import NOT_NUMBERS, native_rows, python_rows
+from cige.lexicon import vector_files as parse
+from cige.lexicon.vector_files import NOT_NUMBERS, native_rows, python_rows
 from cige.lexicon.words_file import NO_VECTOR
 
 compiled = pytest.mark.skipif(parse.parse_rows is not native_rows, reason="built without a C compiler")

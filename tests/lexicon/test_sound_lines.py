@@ -6,7 +6,7 @@ import lzma
 import pytest
 
 from cige.errors import LexiconError
-from cige.lexicon.sound_lines import SoundLines
+from cige.lexicon.text_file import SoundLines
 
 
 def write(tmp_path, content: bytes):

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cige.errors import LexiconError
-from cige.lexicon.user_changes import UserChanges
-from cige.lexicon.user_word import UserWord
+from cige.lexicon.user_word import UserChanges, UserWord
 
 
 def test_changes_come_back_from_json():

@@ -9,8 +9,7 @@ import pytest
 
 from cige.errors import LexiconError
 from cige.lexicon import vectors as module
-from cige.lexicon.build_with_vectors import build_with_vectors
-from cige.lexicon.convert_vectors import convert_vectors
+from cige.lexicon.convert_vectors import build_with_vectors, convert_vectors
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.vectors import VectorTable
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cige.lexicon.whole_number import MAX_NUMBER, whole_number
+from cige.lexicon.delimited import MAX_NUMBER, whole_number
 
 
 @pytest.mark.parametrize("field", ["0", "7", "007", "9" * 18, "0" * 17 + "1"])

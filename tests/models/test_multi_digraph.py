@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from cige.lattice.lattice import build_lattice
-from cige.lexicon.gazetteers import with_gazetteers
 from cige.lexicon.lexicon import Lexicon
+from cige.lexicon.names_list import with_gazetteers
 from cige.models.build import Vectors, build_tagger, input_tables
 from cige.models.model import LatticeModel
 from cige.models.multi_digraph import MultiDigraphConfig

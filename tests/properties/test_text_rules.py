@@ -17,9 +17,8 @@ from cige.entities.label_facts import LabelFacts
 from cige.lattice.lattice import Lattice
 from cige.lexicon.lexicon import Lexicon
 from cige.nn.crf_numpy import NumpyCRF
-from cige.tagging.edges import trimmed
+from cige.tagging.edges import splits_word, trimmed
 from cige.tagging.prediction import decode_spans
-from cige.tagging.whole_words import splits_word
 from cige.text.closed import closed_stretches, within
 
 TAGS = tag_set(["LOC", "PER"])

@@ -10,9 +10,8 @@ import pytest
 from cige.engine.settings import BatchConfig, CheckpointConfig, OptimizerConfig, ScheduleConfig, TrainingConfig
 from cige.errors import RecipeError
 from cige.recipes.ranges import check_ranges, within
-from cige.recipes.renamed import RENAMED
 from cige.recipes.spans import parse_span, show_duration, steps_of
-from cige.recipes.strict import build_strictly, changed
+from cige.recipes.strict import RENAMED, build_strictly, changed
 
 
 @pytest.mark.parametrize(

@@ -23,9 +23,8 @@ from cige.runtime.packed_linear import PackedLinear, aligned
 from cige.runtime.precision import BFLOAT16, FLOAT32, INT8, INT16, available, to_bfloat16, to_int8, to_int16
 from cige.runtime.ragged import RowReader
 from cige.tagging.best_spans import best_spans, close
-from cige.tagging.candidates import candidate_spans
+from cige.tagging.candidates import candidate_spans, span_probability
 from cige.tagging.selection import Selection
-from cige.tagging.span_probability import span_probability
 
 LEVELS = [level for level in native.levels() if native.load(level) is not None]
 PLAIN, ADD, RELU = 0, 1, 2

@@ -9,8 +9,7 @@ from cige.data.sentence import Span
 from cige.data.tags import allowed_transitions, spans_to_tags, tag_set, tags_to_spans
 from cige.lattice.lattice import Lattice
 from cige.nn.crf_numpy import NumpyCRF
-from cige.tagging.best_spans import best_spans, close
-from cige.tagging.within_lengths import best_within_lengths
+from cige.tagging.best_spans import best_spans, best_within_lengths, close
 
 NO_WORDS = np.zeros((0, 3), np.int32)
 

@@ -14,7 +14,7 @@ from cige.entities.label_facts import LabelFacts
 from cige.lattice.lattice import Lattice
 from cige.lexicon.rules import Rules
 from cige.nn.crf_numpy import NumpyCRF
-from cige.tagging.blocked_edges import edges_to_cut
+from cige.tagging.blocking import edges_to_cut
 from cige.tagging.prediction import decode_spans
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cige.tagging.merging import merge_windows
-from cige.tagging.scored_span import ScoredSpan
+from cige.tagging.prediction_model import ScoredSpan
 from cige.text.windows import Window
 
 TEXT = "0123456789abcdefghij"

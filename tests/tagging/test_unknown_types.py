@@ -13,7 +13,7 @@ from cige.data.tags import spans_to_tags, tag_set
 from cige.data.user_words import UserWordRegime, simulate_user_words
 from cige.lattice.lattice import Lattice
 from cige.tagging.prediction import predict_spans
-from cige.tagging.unknown_types import named_by_user_words, without_unknown_type
+from cige.tagging.user_rules import label_of_user_word, without_unknown_type
 
 TEXT = "甲乙丙丁戊己庚辛"
 LABELS = ["LOC", "PER"]
@@ -42,9 +42,7 @@ def lattice(*words: tuple[int, int, str | None]) -> Lattice:
     ],
 )
 def test_the_word_that_names_a_span(words, label):
-    spans = [Span(0, 1, "LOC"), Span(2, 4, "*"), Span(7, 8, "PER")]
-    expected = [spans[0], *([] if label is None else [Span(2, 4, label)]), spans[2]]
-    assert named_by_user_words(spans, lattice(*words), LABELS) == expected
+    assert label_of_user_word(2, 4, lattice(*words), LABELS) == label
 
 
 def test_only_sentences_with_a_word_of_an_unknown_type_may_have_its_tags():

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from cige.api import NER
 from cige.runtime.native_model import NativeModel
-from cige.tagging.scored_span import ScoredSpan
-from cige.tagging.whole_words import _LATIN, splits_word, with_whole_words
+from cige.tagging.edges import _LATIN, splits_word, with_whole_words
+from cige.tagging.prediction_model import ScoredSpan
 
 
 def spans(*given):

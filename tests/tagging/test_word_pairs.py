@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cige.data.word_pair_classes import N_RELATIONS, NEXT, NONE
+from cige.data.gold_spans import N_RELATIONS, NEXT, NONE
 from cige.lattice.lattice import Lattice
-from cige.tagging.word_pairs import decode_relations
+from cige.tagging.pair_grid import decode_relations
 
 LABELS = ["X", "Y"]
 

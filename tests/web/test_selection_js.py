@@ -11,9 +11,9 @@ import pytest
 from web_build import WEB
 
 from cige.entities.label_facts import LabelFacts
-from cige.tagging.scored_span import ScoredSpan
+from cige.tagging.edges import with_whole_words
+from cige.tagging.prediction_model import ScoredSpan
 from cige.tagging.selection import Request, select
-from cige.tagging.whole_words import with_whole_words
 
 NODE = shutil.which("node") or shutil.which("nodejs")
 pytestmark = pytest.mark.skipif(NODE is None, reason="no node (apt-get install nodejs)")

@@ -10,9 +10,8 @@ import pytest
 from web_build import WEB, build
 
 from cige.entities.label_facts import LabelFacts
-from cige.tagging.edges import trimmed
-from cige.tagging.scored_span import ScoredSpan
-from cige.tagging.whole_words import with_whole_words
+from cige.tagging.edges import trimmed, with_whole_words
+from cige.tagging.prediction_model import ScoredSpan
 from cige.tagging.windows import read_window, windows_of
 from cige.text.closed import closed_stretches
 

@@ -15,10 +15,9 @@ from typing import IO
 import numpy as np
 
 from cige.bulk.csv_records import RecordEnds, csv_records
-from cige.data.documents.folders import suffix
+from cige.data.documents.folders import broken_links, suffix, visible_files
 from cige.errors import DataError
 from cige.folders.packed import UNPACKING_ERRORS, unpack
-from cige.folders.visible import broken_links, visible_files
 
 FORMATS = {".txt": "txt", ".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".tsv": "tsv", ".parquet": "parquet"}
 PIECE_ROWS = 500  # if no part size is given, parts have a multiple of this many rows

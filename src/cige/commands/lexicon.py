@@ -99,7 +99,7 @@ def run_build(args: argparse.Namespace) -> None:
 
 def build_with_vectors(args: argparse.Namespace) -> None:
     from cige.commands.read_bar import read_bar
-    from cige.lexicon.build_with_vectors import build_with_vectors
+    from cige.lexicon.convert_vectors import build_with_vectors
 
     if args.format not in ("auto", "word2vec") or args.min_count > 1:
         raise LexiconError("--vectors reads word2vec files, which have no counts: leave out --format and --min-count")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from cige.api import NER
-    from cige.data.labelled import Repair
+    from cige.data.sentence import Repair
     from cige.lexicon.report import LoadReport
     from cige.tagging.finder import EntityFinder
     from cige.tagging.selection import Request

@@ -68,7 +68,7 @@ def run_list(args: argparse.Namespace) -> None:
 
 
 def run_show(args: argparse.Namespace) -> None:
-    from cige.recipes.annotated import annotated_yaml
+    from cige.recipes.recipe_file import annotated_yaml
 
     one = _described(args.recipe)
     settings, origins = _resolve(one.kind, args.recipe, args.set)
@@ -78,7 +78,7 @@ def run_show(args: argparse.Namespace) -> None:
 
 def run_copy(args: argparse.Namespace) -> None:
     from cige.folders.atomic import atomic_file
-    from cige.recipes.annotated import annotated_yaml
+    from cige.recipes.recipe_file import annotated_yaml
     from cige.recipes.shipped import PAIRS, files_of, no_such_recipe, opening, shipped
 
     path = Path(args.path)

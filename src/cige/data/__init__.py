@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 from cige.public_names import imported_on_use
 
 if TYPE_CHECKING:
-    from cige.data.labelled import LabelledFile, Repair, RepairWarning
     from cige.data.reading import read_labelled, read_sentences, write_sentences
-    from cige.data.sentence import Sentence, Span
+    from cige.data.sentence import LabelledFile, Repair, RepairWarning, Sentence, Span
 
 __all__ = [
     "LabelledFile",
@@ -24,7 +23,6 @@ __all__ = [
 
 __getattr__ = imported_on_use(
     __name__,
-    labelled=["LabelledFile", "Repair", "RepairWarning"],
-    sentence=["Sentence", "Span"],
+    sentence=["LabelledFile", "Repair", "RepairWarning", "Sentence", "Span"],
     reading=["read_labelled", "read_sentences", "write_sentences"],
 )

@@ -12,8 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 
-from cige.data.labelled import LabelledFile, Repair
-from cige.data.sentence import Sentence, Span
+from cige.data.sentence import LabelledFile, Repair, Sentence, Span
 from cige.data.tags import illegal_transitions, repair, spans_to_tags, split_tag, tags_to_spans
 from cige.data.text_files import error_context
 from cige.errors import DataError
@@ -34,16 +33,12 @@ class _Block:
 
 
 def parse_columns(text: str, *, name: str, scheme: str = "auto", repair_tags: bool = False) -> LabelledFile:
-    """Read the text of a column file.
+    """Read the text of a column file, whose name is `name` in messages. Raises a DataError with the line number if a
+    line has a wrong number of columns, an unknown tag or an illegal transition.
 
     Args:
-        name: the name of the file in messages.
         scheme: BMES, BIOES, BIO, or "auto" to detect it from the tags; if several fit, the most permissive one.
         repair_tags: repair illegal transitions as `tags.repair` does and list them, instead of raising an error.
-
-    Raises:
-        DataError: a line has a wrong number of columns, an unknown tag or an illegal transition; the message contains
-            the line number.
     """
     blocks, lines_of_tags = _split_blocks(text, name)
     if scheme == "auto":
@@ -76,12 +71,9 @@ def parse_columns(text: str, *, name: str, scheme: str = "auto", repair_tags: bo
 
 
 def format_columns(sentences: Iterable[Sentence], scheme: str = "BMES") -> str:
-    """The text of a column file, from which the same texts and spans can be read.
-
-    Raises:
-        DataError: a sentence cannot be written as columns: its text is empty or contains a line feed or U+2423, a span
-            overlaps another or exceeds the text, or a label contains whitespace. The message contains its number.
-    """
+    """The text of a column file, from which the same texts and spans can be read. Raises a DataError if a sentence
+    cannot be written as columns: its text is empty or contains a line feed or U+2423, a span overlaps another or
+    exceeds the text, or a label contains whitespace. The message contains its number."""
     parts = []
     for number, sentence in enumerate(sentences, 1):
         with error_context(f"sentence {number} {sentence.text[:20]!r}"):

@@ -8,16 +8,30 @@ with the same components have the same sequence, which is stored once.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from cige.data.code_look_up import looked_up
+from cige.errors import LexiconError
+from cige.lexicon.text_file import read_text_lines
 
 PAD, UNKNOWN = 0, 1  # numbers of components; a character without components has the one component UNKNOWN
 NO_SEQUENCE = 0  # number of the sequence of such a character
 _FIRST = 2
+MAX_COMPONENTS = 64  # of a character; the longest decomposition into strokes has about as many
+_FORM = "expected a character, a tab and its components, separated by spaces (河<TAB>氵 可)"
+
+
+def looked_up(codes: np.ndarray, known: np.ndarray, numbers: np.ndarray, *, missing: int) -> np.ndarray:
+    """int64[n]: the number in `numbers`, int[K], of each of the codes int64[n] in `known`, int64[K] ascending, or
+    `missing`."""
+    if not len(known):
+        return np.full(len(codes), missing, np.int64)
+    place = np.searchsorted(known, codes)
+    place[place == len(known)] = 0
+    return np.where(known[place] == codes, numbers[place], missing).astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -40,15 +54,10 @@ class ComponentTable:
 
     @classmethod
     def of(cls, components: Mapping[str, Sequence[str]], seen: np.ndarray) -> ComponentTable:
-        """The table for a model.
-
-        A component that no character of the training text has is UNKNOWN, since training cannot change its vector. A
-        character that has no other components is like one that is not in `components`.
-
-        Args:
-            components: the components of each character (one code point), as `read_components` returns them.
-            seen: int64[n], the code points of the training text.
-        """
+        """The table for a model, of the components of each character (one code point) as `read_components` returns them
+        and the code points int64[n] of the training text. A component that no character of that text has is UNKNOWN,
+        since training cannot change its vector; a character that has no other components is like one that is not in
+        `components`."""
         of_code = {ord(char): tuple(parts) for char, parts in components.items()}
         trained = sorted({part for code in seen.tolist() for part in of_code.get(code, ())})
         number = {part: _FIRST + k for k, part in enumerate(trained)}
@@ -99,11 +108,8 @@ class ComponentTable:
         return {name: getattr(self, name) for name in ("codes", "sequences", "parts", "ends")}
 
     def check(self) -> None:
-        """Check a table that was read from a folder.
-
-        Raises:
-            ValueError: a number refers to nothing, or an array has another shape or type; the message names it.
-        """
+        """Check a table that was read from a folder. Raises a ValueError if a number refers to nothing, or an array has
+        another shape or type; the message names it."""
         for name, array in self.arrays().items():
             expected = np.int64 if name == "codes" else np.int32
             if array.ndim != 1 or array.dtype != expected:
@@ -120,3 +126,45 @@ class ComponentTable:
             raise ValueError(f"components.parts has a number that is none of {self.n_components} components")
         if self.ends[NO_SEQUENCE] != 1 or self.parts[0] != UNKNOWN:
             raise ValueError("components.parts does not begin with the unknown component")
+
+
+def read_components(path: str | os.PathLike[str]) -> dict[str, tuple[str, ...]]:
+    """The components of each character in a file of `character<TAB>component component ...`, such as `河<TAB>氵 可`.
+
+    The file is UTF-8, plain or compressed. Blank lines and comments, which begin with `# `, are skipped. A component is
+    any text without spaces: a character, a radical or a name such as `85`. Raises a LexiconError if the file cannot be
+    read, has no usable line, or a line is not of this form; the message names the line and what is wrong with it.
+    """
+    components: dict[str, tuple[str, ...]] = {}
+    line_of: dict[str, int] = {}
+    for number, line in read_text_lines(path):
+        if not line.strip() or line.startswith("# ") or line.strip() == "#":
+            continue
+        char, tab, written = line.partition("\t")
+        given = tuple(written.split())
+        if problem := _problem(char, tab, written, given):
+            raise LexiconError(f"{path}, line {number}: {line[:40]!r}: {problem}; {_FORM}")
+        if char in line_of:
+            raise LexiconError(
+                f"{path}, line {number}: {char!r} is given again, after line {line_of[char]}; expected one line for "
+                "each character, so remove one of the two"
+            )
+        components[char], line_of[char] = given, number
+    if not components:
+        raise LexiconError(f"{path}: no character with components; {_FORM}")
+    return components
+
+
+def _problem(char: str, tab: str, written: str, given: tuple[str, ...]) -> str | None:
+    """What is wrong with a line, or None."""
+    if not tab:
+        return "no tab"
+    if len(char) != 1 or char.isspace():
+        return f"{len(char)} characters before the tab, expected one"
+    if "\t" in written.strip("\t"):
+        return "more than two columns; a table has one decomposition of a character (cut -f1,2 keeps the first)"
+    if not given:
+        return "no component after the tab"
+    if len(given) > MAX_COMPONENTS:
+        return f"{len(given)} components, expected at most {MAX_COMPONENTS}"
+    return None

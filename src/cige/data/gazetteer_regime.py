@@ -31,11 +31,8 @@ SHOWN = GazetteerRegime()
 def hide_gazetteers(
     lattice: EncodedLattice, regime: GazetteerRegime, rng: np.random.Generator, *, n_gazetteers: int
 ) -> EncodedLattice:
-    """The lattice without the gazetteers that `regime` hides; the lattice itself if nothing is hidden.
-
-    Args:
-        n_gazetteers: the number of lists, whose bits in `lattice.groups` follow the first, which is the lexicon's.
-    """
+    """The lattice without the gazetteers that `regime` hides; the lattice itself if nothing is hidden. The bits of the
+    `n_gazetteers` lists in `lattice.groups` follow the first, which is the lexicon's."""
     if regime == SHOWN or not (lattice.groups > 1).any():
         return lattice
     groups = lattice.groups
@@ -48,12 +45,5 @@ def hide_gazetteers(
     hidden = groups & shown
     # A word without a vector is a node only because a gazetteer lists it.
     is_node = (groups <= 1) | (hidden > 1) | (lattice.words != UNK)
-    return replace(
-        lattice,
-        words=lattice.words[is_node],
-        starts=lattice.starts[is_node],
-        ends=lattice.ends[is_node],
-        counts=lattice.counts[is_node],
-        groups=hidden[is_node],
-        word_labels=lattice.word_labels[is_node],
-    )
+    others = {name: getattr(lattice, name)[is_node] for name in ("words", "starts", "ends", "counts", "word_labels")}
+    return replace(lattice, groups=hidden[is_node], **others)

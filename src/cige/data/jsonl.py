@@ -17,8 +17,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-from cige.data.labelled import LabelledFile, Repair
-from cige.data.sentence import Sentence, Span
+from cige.data.sentence import LabelledFile, Repair, Sentence, Span
 from cige.data.text_files import error_context, has_surrogate
 from cige.errors import DataError
 from cige.json_text import JsonObject, to_json
@@ -46,18 +45,15 @@ def looks_like_json_lines(text: str) -> bool:
 def parse_json_lines(
     text: str, *, name: str, form: str = "auto", keep_outermost: bool = False, nested: bool = False
 ) -> LabelledFile:
-    """Read the text of a JSON-lines file; blank lines are ignored.
+    """Read the text of a JSON-lines file, whose name is `name` in messages; blank lines are ignored. Raises a DataError
+    with the line number if a line is not JSON, lacks keys, has offsets outside the text, an entity whose text differs
+    from that of the sentence, or spans that are not `learnable`.
 
     Args:
-        name: the name of the file in messages.
         form: jsonl, cluener, or "auto" to detect it from the first record.
         keep_outermost: keep the longest (then the first) of overlapping spans and list the others as repairs, instead
             of raising an error.
         nested: keep all of them, for models that find nested entities.
-
-    Raises:
-        DataError: a line is not JSON, lacks keys, has offsets outside the text, an entity whose text differs from that
-            of the sentence, or overlapping spans; the message contains the line number.
     """
     sentences, repairs = [], []
     for number, line in enumerate(text.split("\n"), 1):
@@ -70,24 +66,16 @@ def parse_json_lines(
             sentence_text = _get_text(record)
             read_spans = _spans_of_cluener if form == "cluener" else _spans_of_jsonl
             spans = read_spans(record, sentence_text)
-            broken = [span for span in spans if span.parts]
-            if broken and not nested:
-                raise DataError(f"{show_span(broken[0], sentence_text)} {NO_GAPS}")
-            outer, dropped = (sorted(set(spans)), []) if nested else outermost(spans)
-            if dropped and not keep_outermost:
-                raise DataError(f"{show_span(dropped[0], sentence_text)} overlaps another entity; {NO_OVERLAPS}")
+            spans, dropped = learnable(spans, sentence_text, keep_outermost=keep_outermost, nested=nested)
         repairs += repairs_of(dropped, sentence_text, number)
-        sentences.append(Sentence(sentence_text, tuple(outer), number))
+        sentences.append(Sentence(sentence_text, tuple(spans), number))
     return LabelledFile(tuple(sentences), "jsonl" if form == "auto" else form, tuple(repairs))
 
 
 def format_json_lines(sentences: Iterable[Sentence], form: str = "jsonl") -> str:
     """The text of a JSON-lines file, from which the same texts and spans can be read (overlapping ones with `nested`).
-
-    Raises:
-        DataError: the spans of a sentence exceed its text, or the format cannot hold them; the message contains its
-            number.
-    """
+    Raises a DataError if the spans of a sentence exceed its text, or the format cannot hold them; the message contains
+    its number."""
     write = _to_cluener if form == "cluener" else _to_jsonl
     lines = []
     for number, sentence in enumerate(sentences, 1):
@@ -121,17 +109,21 @@ def _spans_of_jsonl(record: JsonObject, text: str) -> list[Span]:
     entities = record.get("entities")
     if not isinstance(entities, list):
         raise DataError('expected a list under "entities" (empty if there are none)')
-    spans = []
     for entity in entities:
         if not isinstance(entity, dict):
             raise DataError(
                 f'expected {{"start", "end", "label"}} for an entity, found {to_json(entity, ensure_ascii=True)[:60]}'
             )
-        span = make_span(entity.get("start"), entity.get("end"), entity.get("label"), text)
-        span = with_parts(span, entity.get("parts"))
-        check_surface(span, entity.get("text", span.text_in(text)), text)
-        spans.append(span)
-    return spans
+    return [span_of(entity, text) for entity in entities]
+
+
+def span_of(entity: JsonObject, text: str, *, keys: Sequence[str] = ("start", "end", "label")) -> Span:
+    """The span of an object with these keys, and with "parts" if it is discontinuous. Its "text", if it has one, is
+    checked."""
+    start, end, label = map(entity.get, keys)
+    span = with_parts(make_span(start, end, label, text), entity.get("parts"))
+    check_surface(span, entity.get("text", span.text_in(text)), text)
+    return span
 
 
 def with_parts(span: Span, parts: Any) -> Span:
@@ -186,6 +178,19 @@ def check_surface(span: Span, surface: Any, text: str) -> None:
             f"the text of {span.label} is {surface!r}, but [{span.start}, {span.end}) of the sentence is {in_text!r}; "
             "offsets count code points, from 0"
         )
+
+
+def learnable(spans: Sequence[Span], text: str, *, keep_outermost: bool, nested: bool) -> tuple[list[Span], list[Span]]:
+    """The spans that a model can learn from, and those that `outermost` dropped, both sorted. Raises a DataError for
+    overlapping spans unless `keep_outermost` or `nested`, and for discontinuous ones unless `nested`."""
+    if nested:
+        return sorted(set(spans)), []
+    if broken := [span for span in spans if span.parts]:
+        raise DataError(f"{show_span(broken[0], text)} {NO_GAPS}")
+    outer, dropped = outermost(spans)
+    if dropped and not keep_outermost:
+        raise DataError(f"{show_span(dropped[0], text)} overlaps another entity; {NO_OVERLAPS}")
+    return outer, dropped
 
 
 def outermost(spans: Sequence[Span]) -> tuple[list[Span], list[Span]]:

@@ -33,19 +33,16 @@ class MentionPool:
     """The entities of training sentences by label; frequent ones are drawn more often."""
 
     def __init__(self, sentences: Iterable[Sentence]):
-        mentions: defaultdict[str, list[_Mention]] = defaultdict(list)
+        mentions: defaultdict[str, list[Sentence]] = defaultdict(list)
         for sentence in sentences:
             for span in sentence.spans:
                 mentions[span.label].append(_mention(sentence, span))
         self._mentions = dict(mentions)
 
     def replace(self, sentence: Sentence, regime: MentionRegime, rng: np.random.Generator) -> Sentence:
-        """The sentence with some entities replaced and its spans adjusted, or `sentence` itself if none is replaced.
-
-        The replacement is a random occurrence of an entity with the same label, possibly the entity itself. Of nested
-        entities, the outermost are replaced, together with those within them. A sentence in which entities overlap
-        without being nested is left as it is.
-        """
+        """The sentence with some entities replaced by random occurrences of entities with the same label, or `sentence`
+        itself. Of nested entities, the outermost are replaced, together with those within them. A sentence in which
+        entities overlap without being nested is left as it is."""
         if not sentence.spans or rng.random() >= regime.sentence_prob:
             return sentence
         outermost = _outermost(sentence.spans)
@@ -67,17 +64,10 @@ class MentionPool:
         return sentence if text == sentence.text else Sentence(text, tuple(sorted(spans)), sentence.line)
 
 
-@dataclass(frozen=True)
-class _Mention:
-    """The text of an entity, and its span and those within it."""
-
-    text: str
-    spans: tuple[Span, ...]
-
-
-def _mention(sentence: Sentence, span: Span) -> _Mention:
+def _mention(sentence: Sentence, span: Span) -> Sentence:
+    """The text of an entity, with its span and those within it."""
     inside = [inner for inner in sentence.spans if span.start <= inner.start and inner.end <= span.end]
-    return _Mention(sentence.text[span.start : span.end], tuple(inner.shifted(-span.start) for inner in inside))
+    return Sentence(sentence.text[span.start : span.end], tuple(inner.shifted(-span.start) for inner in inside))
 
 
 def _outermost(spans: Sequence[Span]) -> list[Span] | None:

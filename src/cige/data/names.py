@@ -13,11 +13,8 @@ from cige.text.normalize import normalize
 
 
 def labelled_words_of(sentences: Iterable[Sentence], *, labels: Mapping[str, str] | None = None) -> list[UserWord]:
-    """The words of `user_words_of`, each with its most frequent label (if there is a tie, the first by name).
-
-    Args:
-        labels: new names of labels; other labels keep their names. Words whose label is renamed to "" have no label.
-    """
+    """The words of `user_words_of`, each with its most frequent label (if there is a tie, the first by name). `labels`
+    are new names of labels; words whose label is renamed to "" have no label."""
     labels_of_word: dict[str, Counter[str]] = {}
     for sentence in sentences:
         for span in sentence.spans:
@@ -36,16 +33,9 @@ def labelled_words_of(sentences: Iterable[Sentence], *, labels: Mapping[str, str
 def user_words_of(
     sentences: Iterable[Sentence], *, labels: Collection[str] | None = None, min_count: int = 1
 ) -> list[str]:
-    """The distinct entities of labelled sentences that can be user words (two characters or more, without gaps),
-    normalised and sorted.
-
-    Args:
-        labels: use only entities with these labels; None uses all.
-        min_count: minimum number of occurrences with these labels.
-
-    Raises:
-        DataError: no entity has one of the labels.
-    """
+    """The distinct entities of labelled sentences that can be user words (two characters or more, without gaps) and
+    occur `min_count` times, normalised and sorted. `labels` are those of the entities to use; None uses all. Raises a
+    DataError if no entity has one of them."""
     counts: Counter[str] = Counter()
     seen: set[str] = set()
     for sentence in sentences:

@@ -17,22 +17,17 @@ from cige.data.vocabulary import UNK, Vocabulary
 from cige.errors import LexiconError
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.names_list import NamesList
-from cige.lexicon.user_changes import UserChanges
+from cige.lexicon.user_word import UserChanges
 
 _FIRST_KIND = 1  # bit 0 of a word's groups says that the lexicon itself has it
 _BEST_LIST = "curated"
 
 
 def names_of(vocabulary: Vocabulary, lexicon: Lexicon) -> NamesList:
-    """The list that a model reads.
-
-    Raises:
-        LexiconError: the model has no list of names.
-    """
-    _check_reads_names(vocabulary)
-    assert vocabulary.word_groups is not None
-    listed = vocabulary.word_groups > 1
-    groups = (vocabulary.word_groups[listed] >> _FIRST_KIND).tolist()
+    """The list that a model reads. Raises a LexiconError if the model has no list of names."""
+    groups_of_words = _groups(vocabulary)
+    listed = groups_of_words > 1
+    groups = (groups_of_words[listed] >> _FIRST_KIND).tolist()
     kinds = {
         bits: tuple(kind for k, kind in enumerate(vocabulary.gazetteers) if bits >> k & 1) for bits in sorted({*groups})
     }
@@ -44,18 +39,14 @@ def with_names(vocabulary: Vocabulary, lexicon: Lexicon, names: NamesList) -> tu
     """The words of a model with another list of names; the user words of `lexicon` are kept.
 
     A kind that the model does not know, such as MEDICINE or MEDICINE/hospital, is read as MEDICINE/curated, or as the
-    first kind of its type if there is no such list.
-
-    Raises:
-        LexiconError: the model has no list of names, the list has a kind of a type that the model has no list of, or a
-            list that was made in memory has a name that cannot be one.
+    first kind of its type if there is no such list. Raises a LexiconError if the model has no list of names, the list
+    has a kind of a type that the model has no list of, or a list that was made in memory has a name that cannot be one.
     """
-    _check_reads_names(vocabulary)
-    assert vocabulary.word_groups is not None
+    old_groups = _groups(vocabulary)
     bit_of = {kind: 1 << number for number, kind in enumerate(vocabulary.gazetteers, start=_FIRST_KIND)}
     for kind in names.all_kinds:
         bit_of.setdefault(kind, bit_of[known_kind(kind, vocabulary.gazetteers)])
-    stays = (vocabulary.word_groups & 1).astype(bool) | (vocabulary.word_rows != UNK)
+    stays = (old_groups & 1).astype(bool) | (vocabulary.word_rows != UNK)
     old = list(compress(lexicon, stays.tolist()))
     known = set(old)
     new = [word for word in names.kinds if word not in known]
@@ -82,11 +73,8 @@ def with_names(vocabulary: Vocabulary, lexicon: Lexicon, names: NamesList) -> tu
 
 
 def known_kind(kind: str, known: Sequence[str]) -> str:
-    """The kind itself if it is one of `known`, and otherwise the curated or first kind of its type.
-
-    Raises:
-        LexiconError: there is none of this type.
-    """
+    """The kind itself if it is one of `known`, and otherwise the curated or first kind of its type. Raises a
+    LexiconError if there is none of this type."""
     if kind in known:
         return kind
     type_ = kind.partition("/")[0]
@@ -96,9 +84,11 @@ def known_kind(kind: str, known: Sequence[str]) -> str:
     return next((other for other in of_type if other == f"{type_}/{_BEST_LIST}"), of_type[0])
 
 
-def _check_reads_names(vocabulary: Vocabulary) -> None:
+def _groups(vocabulary: Vocabulary) -> np.ndarray:
+    """int32[n_base]: the lists of each word of a model that reads a list of names."""
     if vocabulary.word_groups is None or not vocabulary.gazetteers:
         raise LexiconError(
             "this model was trained without a list of names, so it cannot read one; add the names as words "
             "(lexicon.add), or use a model with model.gazetteers"
         )
+    return vocabulary.word_groups

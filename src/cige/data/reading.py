@@ -10,17 +10,18 @@ from cige.data.documents.document import Document, ReadingOptions
 from cige.data.documents.folders import suffix
 from cige.data.documents.formats import find_format, known, of_json, of_name, read_documents, write_documents
 from cige.data.documents.lines import DOCSTART
-from cige.data.documents.sentences import sentences_of
-from cige.data.jsonl import format_json_lines, looks_like_json_lines, parse_json_lines
-from cige.data.labelled import LabelledFile, warn_of_repairs
-from cige.data.sentence import Sentence
-from cige.data.text_files import read_text, write_text
+from cige.data.jsonl import format_json_lines, learnable, looks_like_json_lines, parse_json_lines, repairs_of
+from cige.data.sentence import LabelledFile, Repair, Sentence, Span, warn_of_repairs
+from cige.data.text_files import error_context, read_text, write_text
 from cige.errors import DataError
+from cige.text.counted import counted
+from cige.text.windows import split_windows
 
 COLUMN_FORMATS = ("bmes", "bioes", "bio")
 JSON_FORMATS = ("jsonl", "cluener")
 FORMATS = COLUMN_FORMATS + JSON_FORMATS
 _BY_NAME = {".bmes": "bmes", ".bioes": "bioes", ".bieos": "bioes", ".bio": "bio", ".jsonl": "jsonl", ".json": "jsonl"}
+PIECE = 128  # maximum number of characters of a sentence that is cut from a longer document
 
 
 def read_sentences(
@@ -106,3 +107,52 @@ def _format_of_documents(path: Path) -> str | None:
             first = next((line for line in text.split("\n") if line.strip()), "")
             format = "conll" if len(first.split()) in (3, 4) or first.startswith(DOCSTART) else None
     return None if format in FORMATS else format
+
+
+def sentences_of(
+    documents: Iterable[Document], *, name: str, format: str, keep_outermost: bool, nested: bool = False
+) -> LabelledFile:
+    """The labelled documents as sentences; documents with line breaks or longer than a window are cut between entities.
+
+    Documents without labels and documents whose labels are only suggested are left out. Raises a DataError if spans
+    are not `learnable`, or no document has confirmed labels; `name` is that of the file in messages.
+    """
+    sentences: list[Sentence] = []
+    repairs: list[Repair] = []
+    n_unlabelled = n_suggested = 0
+    for number, document in enumerate(documents, 1):
+        if not document.is_labelled or document.is_suggested:
+            n_unlabelled += 1
+            n_suggested += document.is_suggested
+            continue
+        line = document.line or number
+        with error_context(f"{name}, line {line}"):
+            spans, dropped = learnable(document.spans, document.text, keep_outermost=keep_outermost, nested=nested)
+        repairs += repairs_of(dropped, document.text, line)
+        sentences += _cut(document.text, spans, line)
+    if n_unlabelled and not sentences:
+        seen = (
+            f" ({counted(n_suggested, 'has', 'have')} a model's predictions, which nobody has submitted)"
+            if n_suggested
+            else ""
+        )
+        raise DataError(f"{name}: no labelled text in it, of {counted(n_unlabelled, 'text')}{seen}; label them first")
+    return LabelledFile(tuple(sentences), format, tuple(repairs))
+
+
+def _cut(text: str, spans: list[Span], line: int) -> list[Sentence]:
+    if len(text) <= PIECE and "\n" not in text:
+        return [Sentence(text, tuple(spans), line)]
+    pieces, start, rest = [], 0, list(spans)
+    for end in [window.core_end for window in split_windows(text, whole=2 * PIECE, core=PIECE)]:
+        if any(span.start < end < span.end for span in rest):
+            continue  # it is in the next piece
+        inside = [span for span in rest if span.end <= end]
+        rest = [span for span in rest if span.end > end]
+        piece, stripped = text[start:end], text[start:end].rstrip()
+        if max((span.end for span in inside), default=0) <= start + len(stripped):
+            piece = stripped
+        if piece.strip():
+            pieces.append(Sentence(piece, tuple(span.shifted(-start) for span in inside), line))
+        start = end
+    return pieces

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 import os
 import shutil
 import urllib.request
@@ -11,8 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cige.data.download import download
-from cige.data.origins import Origin, sha256_of
+from cige.data.origins import Origin, download, sha256_of
 from cige.data.reading import read_sentences
 from cige.data.sentence import Sentence
 from cige.data.text_files import write_bytes
@@ -21,14 +21,8 @@ from cige.errors import DataError
 
 @dataclass(frozen=True)
 class Dataset:
-    """A public data set.
-
-    Attributes:
-        licence: the terms of use that its source states.
-        origins: its files by split.
-        n_dev_of_train: if it has no dev file, the number of sentences at the end of its training file that are used as
-            the dev split.
-    """
+    """A public data set: the terms of use that its source states, and its files by split. If it has no dev file, the
+    last `n_dev_of_train` sentences of its training file are the dev split."""
 
     name: str
     licence: str
@@ -41,96 +35,20 @@ class Dataset:
         return ("train", "dev", "test") if self.n_dev_of_train else tuple(self.origins)
 
 
-def _origins(
-    source: tuple[str, str], path: str, form: str, sha256: dict[str, str], member: str | None = None
-) -> dict[str, Origin]:
-    """Origins of splits from (repository, commit): separate files, or members of one archive, named with {split}."""
-    return {
-        split: Origin(*source, path.format(split=split), form, digest, member and member.format(split=split))
-        for split, digest in sha256.items()
+def _dataset(name: str, facts: dict[str, Any]) -> Dataset:
+    """A data set of `datasets.json`, whose origins have {split} in their path, or in the member of one archive."""
+    origins = {
+        split: Origin(
+            **{key: value.format(split=split) for key, value in origin.items() if key != "sha256"}, sha256=sha256
+        )
+        for origin in facts["origins"]
+        for split, sha256 in origin["sha256"].items()
     }
+    return Dataset(name, facts["licence"], origins, facts.get("n_dev_of_train", 0))
 
 
-_HUGBERT = ("hspuppy/hugbert", "231f5c8a266a16525b36238c083e3ee0e29542a6")
-DATASETS = {
-    dataset.name: dataset
-    for dataset in (
-        Dataset(
-            "weibo",
-            "annotations CC BY-SA 3.0; the messages follow Weibo's terms of service",
-            _origins(
-                ("hltcoe/golden-horse", "7a73c08e45ed"),
-                "data/weiboNER_2nd_conll.{split}",
-                "weibo",
-                {
-                    "train": "93ddaba058746156361e537daa997202e6f93fa9262f19fca9600ef55aae59d7",
-                    "dev": "d262f07ec356ebfaf5d4201deff0cf8f230fe3b2e3921d426a5b7c08264a9ffd",
-                    "test": "ff421139d3597d7795602825c20049559031a93e447c855333adba8962cbdfef",
-                },
-            ),
-        ),
-        Dataset(
-            "resume",
-            "none stated: research use",
-            _origins(
-                ("jiesutd/LatticeLSTM", "24d17f4270f1"),
-                "ResumeNER/{split}.char.bmes",
-                "columns",
-                {
-                    "train": "36b6c8d2dd067011300f249a14b36ae1da134523fd9160a02d156248f5a943b9",
-                    "dev": "1b0d67153e6e8543e9444936ed1b107bd843078c282533898085e1a9aa293952",
-                    "test": "c4a9f42622819a4b59f66e184d446ebfa89b2f1dbba06e11d70675e59fe7e79b",
-                },
-            ),
-        ),
-        Dataset(
-            "msra",
-            "none stated by the source; SIGHAN 2006 data of Microsoft Research Asia: research use",
-            _origins(
-                _HUGBERT,
-                "ner_dataset/msra.tgz",
-                "words",
-                {"train": "98a5c331fa6e3e51858a3b9f98ae618b253947aaf7f39f9f51a3a8caa171431e"},
-                "{split}.txt",
-            )
-            | _origins(
-                ("v-mipeng/LexiconAugmentedNER", "4975b8beec9d70ec4a844990e9fc5803512cb255"),
-                "data/MSRA/{split}.char.bmes",
-                "columns",
-                {"test": "9cebc5ce1ea06477d1230d17be90daafa670e78f07eb628c27103af4a6e6dc3b"},
-            ),
-            n_dev_of_train=2000,
-        ),
-        Dataset(
-            "ecommerce",
-            "none stated: research use",
-            _origins(
-                ("PhantomGrapes/MultiDigraphNER", "b29aec76dc6edc4dd757ebd6d8c166df2c4b0630"),
-                "data/ecommerce/{split}.txt.bieos",
-                "columns",
-                {
-                    "train": "50dfdd6ba5a733b6dda59258db2ec608688626e7596d4093660d872865563dd4",
-                    "dev": "4898f8b979149ef830369a4adaf156f141e666a62a6245f43248e1b76c86e97c",
-                    "test": "c95044bf3742bdca9f8cffe94f69ce0c1f15b2bf9ebe86608b060f86ea82d028",
-                },
-            ),
-        ),
-        Dataset(
-            "cluener",
-            "none stated by the source; text of Sina News: research use",
-            _origins(
-                _HUGBERT,
-                "ner_dataset/clue.tgz",
-                "cluener",
-                {
-                    "train": "ea03bf25b408fa50250fe25843740880b31675f56a4371b75a421391985b978c",
-                    "dev": "b256da89e9ecfff7c09ec9fdeb34d449792e0eec852261f9eff21eb6cb9fe0e2",
-                },
-                "{split}.json",
-            ),
-        ),
-    )
-}
+_LISTED = json.loads(Path(__file__).with_name("datasets.json").read_text(encoding="utf-8"))
+DATASETS = {name: _dataset(name, facts) for name, facts in _LISTED.items()}
 
 
 def cache_folder() -> Path:
@@ -150,10 +68,8 @@ def get_dataset(name: str) -> Dataset:
 def dataset_file(name: str, split: str, *, data_dir: str | Path | None = None) -> Path:
     """The local .bmes file of a split, `<name>/<split>.bmes` or `ner/<name>/<split>.bmes`.
 
-    It is searched for in `data_dir` only, if given, or else in $CIGE_DATA and then in the cache.
-
-    Raises:
-        DataError: there is no such file; the message says how to get it.
+    It is searched for in `data_dir` only, if given, or else in $CIGE_DATA and then in the cache. Raises a DataError if
+    there is no such file; the message says how to get it.
     """
     dataset = get_dataset(name)
     if split not in dataset.origins:
@@ -195,10 +111,8 @@ def fetch(
     """Download all files of a data set into `data_dir` (by default, the cache) and return their paths.
 
     Each file is checked against its sha256 and written completely or not at all. Existing files are not downloaded
-    again, and interrupted downloads are resumed.
-
-    Raises:
-        DataError: the network fails, a source has changed, or an existing file is not the published one.
+    again, and interrupted downloads are resumed. Raises a DataError if the network fails, a source has changed, or an
+    existing file is not the published one.
     """
     dataset = get_dataset(name)
     folder = Path(data_dir) if data_dir is not None else cache_folder()
@@ -208,7 +122,10 @@ def fetch(
         path = folder / "ner" / name / f"{split}.bmes"
         paths.append(path)
         if path.exists():
-            _check_file(path, origin)
+            digest = sha256_of(path.read_bytes())
+            if digest != origin.sha256:
+                published = f"sha256 {digest}, expected {origin.sha256}"
+                raise DataError(f"{path} is not the published file ({published}); move it away to fetch it")
             continue
         archive = download(origin.urls, downloads, opener=opener)
         try:
@@ -224,11 +141,3 @@ def fetch(
 def _default_folders() -> list[Path]:
     local = os.environ.get("CIGE_DATA")
     return [Path(local), cache_folder()] if local else [cache_folder()]
-
-
-def _check_file(path: Path, origin: Origin) -> None:
-    digest = sha256_of(path.read_bytes())
-    if digest != origin.sha256:
-        raise DataError(
-            f"{path} is not the published file (sha256 {digest}, expected {origin.sha256}); move it away to fetch it"
-        )

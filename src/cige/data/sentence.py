@@ -1,7 +1,9 @@
-"""Sentence: a text and its labelled spans."""
+"""Sentence: a text and its labelled spans; LabelledFile: the sentences of a file, and the repairs needed to read it."""
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 EITHER = "|"
@@ -46,3 +48,41 @@ class Sentence:
     text: str
     spans: tuple[Span, ...] = ()
     line: int | None = None
+
+
+class RepairWarning(UserWarning):
+    """A file was read with repair=True, and parts of it were repaired."""
+
+
+@dataclass(frozen=True)
+class Repair:
+    """One repair: the `line` of the file, from 1, and `what` was wrong."""
+
+    line: int
+    what: str
+
+
+@dataclass(frozen=True)
+class LabelledFile:
+    """The content of a file of labelled sentences.
+
+    Attributes:
+        sentences: the sentences, in file order.
+        format: bmes, bioes, bio, jsonl or cluener, as detected or as requested.
+        repairs: every repair of repair=True, in file order; empty for a file without errors.
+    """
+
+    sentences: tuple[Sentence, ...]
+    format: str
+    repairs: tuple[Repair, ...] = ()
+
+
+def warn_of_repairs(name: str, repairs: Sequence[Repair], *, stacklevel: int = 1) -> None:
+    """Warn with the number of repairs in the file `name` and the first of them, if there are any; `stacklevel` is 1 for
+    the caller of this function, 2 for its caller, and so on."""
+    if repairs:
+        warnings.warn(
+            f"{name}: {len(repairs)} place(s) repaired, the first on line {repairs[0].line}: {repairs[0].what}",
+            RepairWarning,
+            stacklevel=stacklevel + 1,
+        )

@@ -44,14 +44,8 @@ _BRACKETS = {"《": "》", "“": "”", '"': '"', "「": "」", "『": "』", "
 
 
 class TypeTree:
-    """The hierarchy of types.
-
-    Args:
-        parents: the parent of each type that has one; a type is a kind of its parent.
-
-    Raises:
-        DataError: a type is its own parent, directly or indirectly.
-    """
+    """The hierarchy of types: `parents` has the parent of each type that has one, of which the type is a kind. Raises a
+    DataError if a type is its own parent, directly or indirectly."""
 
     def __repr__(self) -> str:
         return f"TypeTree({self.parents!r})"
@@ -101,11 +95,7 @@ class SourceTypes:
 
     def read(self, sentence: Sentence) -> Sentence:
         """The sentence with types instead of the corpus's labels; several types are joined by `EITHER`, and `OPEN` is
-        kept.
-
-        Raises:
-            DataError: a label is not in `map`.
-        """
+        kept. Raises a DataError if a label is not in `map`."""
         spans: list[Span] = []
         for span in sentence.spans:
             if span.label == OPEN:
@@ -141,19 +131,14 @@ class SourceTypes:
         hidden_odds: float = 1.0,
         written: Collection[str] = (),
     ) -> GoldTags:
-        """The gold tags of sentences that `read` returned, for a model with `labels`.
+        """The gold tags of sentences that `read` returned, for a model with `labels` and the tags of `sets` in
+        `scheme`.
 
         A span of a type may have any of its subtypes that the corpus does not label separately. If the model has no
         label for a type, that of its nearest ancestor is used; if there is none, the type is treated as not annotated.
-        Labels of the model whose types are neither annotated nor absent are allowed wherever the corpus has an O.
-
-        Args:
-            sets: tag sets of the model's tags.
-            scheme: tag scheme of the model.
-            labels: labels of the model.
-            tree: the hierarchy of types.
-            hidden_odds: see GoldTags.
-            written: the labels that `read` returned, if some are OPEN or joined from several labels of `map`.
+        Labels of the model whose types are neither annotated nor absent are allowed wherever the corpus has an O;
+        `hidden_odds` are those of GoldTags. `written` are the labels that `read` returned, if some are OPEN or joined
+        from several labels of `map`.
         """
         named = {self._written(label): types for label, types in self.map.items() if types}
         named |= {label: tuple(label.split(EITHER)) for label in written if label not in (*named, OPEN)}
@@ -172,15 +157,9 @@ class SourceTypes:
     def comparable(
         self, spans: Iterable[Span], labels: Sequence[str], tree: TypeTree, *, but: Sequence[str] = ()
     ) -> list[Span]:
-        """Spans with the annotated type to which they belong; spans of other types cannot be scored and are left out.
-
-        Doubtful spans are compared like certain ones.
-
-        Args:
-            spans: gold spans that `read` returned, or predicted spans.
-            labels: labels of the model; annotated types that it cannot predict are left out.
-            but: other annotated types to leave out.
-        """
+        """Gold spans that `read` returned, or predicted ones, with the annotated type to which they belong. Spans of
+        types that cannot be scored are left out: those that the corpus does not annotate, that a model with `labels`
+        cannot predict, and those of `but`. Doubtful spans are compared like certain ones."""
         known = {x for x in self.annotated if any(tree.is_kind_of(label, x) for label in labels)} - set(but)
         types = []
         for span in spans:
@@ -238,11 +217,8 @@ def default_labels(sources: Sequence[SourceTypes], tree: TypeTree) -> list[str]:
 
 
 def read_types(path: str | Path) -> tuple[dict[str, SourceTypes], TypeTree]:
-    """Read a types file: the sources by name, and the tree.
-
-    Raises:
-        DataError: the file cannot be read, or does not have the format above.
-    """
+    """Read a types file: the sources by name, and the tree. Raises a DataError if the file cannot be read, or does not
+    have the format above."""
     try:
         values = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as reason:
@@ -273,11 +249,8 @@ def _source(facts: Any) -> SourceTypes:
             )
     return SourceTypes(
         map={label: _names(types) for label, types in facts["map"].items()},
-        annotated=_names(facts.get("annotated")),
-        absent=_names(facts.get("absent")),
-        join=_names(facts.get("join")),
-        brackets=_names(facts.get("brackets")),
         doubtful=_odds(facts.get("doubtful") or {}, facts["map"]),
+        **{name: _names(facts.get(name)) for name in ("annotated", "absent", "join", "brackets")},
     )
 
 

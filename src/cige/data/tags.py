@@ -10,7 +10,7 @@ modes. "Lenient" refers to the scorer of the published lattice models; the two d
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
@@ -28,14 +28,8 @@ _OPENING = frozenset("BS")
 
 
 class IllegalTransition(NamedTuple):
-    """A tag that may not follow the previous one.
-
-    Attributes:
-        position: index of `tag`; len(tags) at the end of the text.
-        previous: the previous tag, or None at the start of the text.
-        tag: the tag, or None at the end of the text.
-        why: the violated rule as a message.
-    """
+    """A tag that may not follow the previous one: the index of `tag`, len(tags) at the end of the text, the `previous`
+    tag and the `tag`, None outside of the text, and the violated rule as a message."""
 
     position: int
     previous: str | None
@@ -45,11 +39,8 @@ class IllegalTransition(NamedTuple):
 
 @lru_cache(maxsize=4096)  # a file repeats a few dozen tags millions of times
 def split_tag(tag: str, scheme: str | None = None) -> tuple[str, str]:
-    """Return (prefix, label) of a tag: ("B", "PER") for "B-PER", ("O", "") for "O".
-
-    Raises:
-        DataError: `scheme` (None: any of the schemes) does not have this tag.
-    """
+    """Return (prefix, label) of a tag: ("B", "PER") for "B-PER", ("O", "") for "O". Raises a DataError if `scheme`
+    (None: any of the schemes) does not have this tag."""
     if tag == "O":
         return "O", ""
     prefix, dash, label = tag.partition("-")
@@ -76,11 +67,8 @@ def are_tags_of(tags: Sequence[str], labels: Iterable[str], scheme: str) -> bool
 
 
 def spans_to_tags(n_chars: int, spans: Iterable[Span], scheme: str = "BMES") -> list[str]:
-    """One tag for each of `n_chars` characters.
-
-    Raises:
-        DataError: a span is empty, exceeds [0, n_chars), or overlaps another, which tags cannot express.
-    """
+    """One tag for each of `n_chars` characters. Raises a DataError if a span is empty, exceeds [0, n_chars), or
+    overlaps another, which tags cannot express."""
     _prefixes(scheme)
     tags = ["O"] * n_chars
     last_end, last = 0, None
@@ -108,36 +96,37 @@ def spans_to_tags(n_chars: int, spans: Iterable[Span], scheme: str = "BMES") -> 
 
 def tags_to_spans(tags: Sequence[str], scheme: str = "BMES") -> list[Span]:
     """The complete entities, sorted; ill-formed tags are not entities (seqeval's strict mode)."""
-    spans = []
-    start, open_label = 0, None  # the entity that is open at this character
+    return [
+        span
+        for span, prefixes in _runs(tags, scheme)
+        if prefixes == "S" or (prefixes[0] == "B" and (scheme == "BIO" or prefixes[-1] == "E"))
+    ]
+
+
+def _runs(tags: Sequence[str], scheme: str) -> Iterator[tuple[Span, str]]:
+    """The stretches in which each tag continues the one before, with their prefixes; E and S end a stretch."""
+    start, label, prefixes = 0, "", ""  # of the stretch so far
     for index, tag in enumerate(tags):
-        prefix, label = split_tag(tag, scheme)
-        continues = open_label == label and prefix in "MIE"
-        if scheme == "BIO" and open_label is not None and not continues:
-            spans.append(Span(start, index, open_label))  # a BIO entity ends if it is not continued
-        if prefix == "B":
-            start, open_label = index, label
-        elif prefix == "S":
-            spans.append(Span(index, index + 1, label))
-            open_label = None
-        elif prefix == "E" and continues:
-            spans.append(Span(start, index + 1, label))
-            open_label = None
-        elif not continues:
-            open_label = None
-    if scheme == "BIO" and open_label is not None:
-        spans.append(Span(start, len(tags), open_label))
-    return spans
+        prefix, here = split_tag(tag, scheme)
+        if prefixes and not (here == label and prefix in "MIE"):
+            yield Span(start, index, label), prefixes
+            prefixes = ""
+        if prefix != "O":
+            if not prefixes:
+                start, label = index, here
+            prefixes += prefix
+            if prefix in "ES":
+                yield Span(start, index + 1, label), prefixes
+                prefixes = ""
+    if prefixes:
+        yield Span(start, len(tags), label), prefixes
 
 
 def lenient_spans(tags: Sequence[str], scheme: str = "BMES") -> list[Span]:
-    """Entities as the published lattice models count them (Lattice LSTM, LR-CNN, LGN, SoftLexicon, DCSAN).
-
-    B begins an entity, and ends the previous one if it has not ended; so does S, which is an entity itself. E ends an
-    entity, which has the type of its B. M, I, O, and an E without a B are ignored. An entity that does not end has one
-    character. For well-formed tags, the result is the same as in strict mode. There is no such scorer for BIO, for
-    which the strict result is returned.
-    """
+    """Entities as the published lattice models count them (Lattice LSTM, LR-CNN, LGN, SoftLexicon, DCSAN). B begins an
+    entity, and ends the previous one if it has not ended; so does S, which is an entity itself. E ends an entity, which
+    has the type of its B. M, I, O, and an E without a B are ignored. An entity that does not end has one character. For
+    well-formed tags and for BIO, the result is the strict one."""
     if scheme == "BIO":
         return tags_to_spans(tags, scheme)
     spans: list[Span] = []
@@ -177,22 +166,7 @@ def repair(tags: Sequence[str], scheme: str = "BMES") -> list[str]:
     If M-X, I-X or E-X does not continue an entity of type X, it begins a new one. An entity that does not end is ended
     at its last character.
     """
-    spans = []
-    opened: tuple[int, str] | None = None
-    for index, tag in enumerate(tags):
-        prefix, label = split_tag(tag, scheme)
-        continues = opened is not None and opened[1] == label and prefix in "MIE"
-        if opened is not None and not continues:
-            spans.append(Span(opened[0], index, opened[1]))
-            opened = None
-        if prefix != "O" and opened is None:
-            opened = (index, label)
-        if prefix in "ES" and opened is not None:
-            spans.append(Span(opened[0], index + 1, opened[1]))
-            opened = None
-    if opened is not None:
-        spans.append(Span(opened[0], len(tags), opened[1]))
-    return spans_to_tags(len(tags), spans, scheme)
+    return spans_to_tags(len(tags), [span for span, _ in _runs(tags, scheme)], scheme)
 
 
 def allowed_transitions(tags: Sequence[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -20,11 +20,8 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def read_text(path: str | Path) -> str:
-    """The content of a UTF-8 file (plain, .gz or .xz) without its byte order mark and with its own line ends.
-
-    Raises:
-        DataError: the file is missing, is a folder, cannot be decompressed, or is not UTF-8 (with the line number).
-    """
+    """The content of a UTF-8 file (plain, .gz or .xz) without its byte order mark and with its own line ends. Raises a
+    DataError if the file is missing, is a folder, cannot be decompressed, or is not UTF-8 (with the line number)."""
     return decode(_read_bytes(Path(path)), name=str(path))
 
 
@@ -52,11 +49,8 @@ def error_context(place: str) -> Iterator[None]:
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write `text` as UTF-8, completely or not at all; it is compressed if the name ends in .gz or .xz.
-
-    Raises:
-        DataError: the text cannot be encoded, or the file cannot be written; an old file is unchanged then.
-    """
+    """Write `text` as UTF-8, completely or not at all; it is compressed if the name ends in .gz or .xz. Raises a
+    DataError if the text cannot be encoded, or the file cannot be written; an old file is unchanged then."""
     try:
         raw = text.encode("utf-8")
     except UnicodeEncodeError as error:

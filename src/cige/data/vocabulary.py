@@ -8,8 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from cige.data.code_look_up import looked_up
-from cige.data.components import ComponentTable
+from cige.data.components import ComponentTable, looked_up
 from cige.lattice.lattice import Lattice
 
 PAD, UNK, USER = 0, 1, 2  # rows of every table; all user words share the row USER
@@ -219,17 +218,28 @@ class Vocabulary:
 
 def seen_first(lattices: Iterable[Lattice], n_base: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Distinct (character codes, bigram codes, word ids) of some lattices, each ascending."""
-    chars: list[np.ndarray] = []
-    bigrams: list[np.ndarray] = []
-    words: list[np.ndarray] = []
+    chars, bigrams, words = ([np.zeros(0, np.int64)] for _ in range(3))
     for lattice in lattices:
-        codes = char_codes(lattice.text)
-        chars.append(codes)
-        bigrams.append(bigram_codes(codes))
+        chars.append(char_codes(lattice.text))
+        bigrams.append(bigram_codes(chars[-1]))
         ids = lattice.words[:, 2]
         words.append(ids[ids < n_base])
+    return np.unique(np.concatenate(chars)), np.unique(np.concatenate(bigrams)), np.unique(np.concatenate(words))
 
-    def distinct(parts: list[np.ndarray]) -> np.ndarray:
-        return np.unique(np.concatenate(parts)) if parts else np.zeros(0, np.int64)
 
-    return distinct(chars), distinct(bigrams), distinct(words)
+def count_words(lattices: Iterable[Lattice], n_base: int) -> np.ndarray:
+    """int32[n_base]: the number of occurrences of each base word that are not covered by a longer matched base word (Ma
+    et al. 2020, §3.2, and DCSAN's z). The released codes take the longest match first and remove the words within it
+    from a list of strings, so that they sometimes remove another occurrence of the same word; here, each occurrence is
+    handled separately."""
+    counts = np.zeros(n_base, np.int32)
+    for lattice in lattices:
+        words = lattice.words[lattice.words[:, 2] < n_base]
+        # Sorted by start, longer words first: a word is covered if and only if a previous one ends at or after its end.
+        order = np.lexsort((-words[:, 1], words[:, 0]))
+        words = words[order]
+        reach = np.maximum.accumulate(words[:, 1]) if len(words) else words[:, 1]
+        covered = np.zeros(len(words), bool)
+        covered[1:] = words[1:, 1] <= reach[:-1]
+        np.add.at(counts, words[~covered, 2], 1)
+    return counts

@@ -7,19 +7,14 @@ from dataclasses import dataclass, replace
 from typing import TypedDict
 
 
-class EntityFields(TypedDict):
-    """The fields of an entity that JSON always has."""
+class EntityJson(TypedDict, total=False):
+    """An entity as JSON (`Entity.to_dict`); `forced` and `parts` only if they are set."""
 
     start: int
     end: int
     label: str
     text: str
     score: float
-
-
-class EntityJson(EntityFields, total=False):
-    """An entity as JSON (`Entity.to_dict`)."""
-
     forced: bool
     parts: list[list[int]]
 

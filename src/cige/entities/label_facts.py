@@ -41,10 +41,8 @@ class LabelFacts:
 
     def for_domain(self, name: str) -> LabelFacts:
         """The same facts with the calibration of a domain instead of the general one, as far as the domain has one.
-
-        Raises:
-            ValueError: there is no such domain, as in every model of nested entities, which cannot be calibrated yet.
-        """
+        Raises a ValueError if there is no such domain, as in every model of nested entities, which cannot be calibrated
+        yet."""
         if name not in self.domains:
             if self.nested:
                 raise ValueError(
@@ -83,7 +81,8 @@ class LabelFacts:
         def of(label: str) -> str:
             return names.get(label, label)
 
-        return LabelFacts(
+        return replace(
+            self,
             parents={of(label): of(parent) for label, parent in self.parents.items()},
             silent=frozenset(map(of, self.silent)),
             max_lengths={of(label): n for label, n in self.max_lengths.items()},
@@ -93,9 +92,6 @@ class LabelFacts:
                 name: {types: calibration.renamed(names) for types, calibration in calibrations.items()}
                 for name, calibrations in self.domains.items()
             },
-            set_apart=self.set_apart,
-            wide_commas=self.wide_commas,
-            nested=self.nested,
         )
 
     def to_manifest(self) -> dict[str, object]:
@@ -115,11 +111,8 @@ class LabelFacts:
 
     @classmethod
     def from_manifest(cls, facts: Mapping[str, Any]) -> LabelFacts:
-        """The facts in a manifest.
-
-        Raises:
-            ValueError: the value of a key does not have the form that `to_manifest` writes.
-        """
+        """The facts in a manifest. Raises a ValueError if the value of a key does not have the form that `to_manifest`
+        writes."""
         parents, max_lengths = dict(facts.get("parents", {})), dict(facts.get("max_lengths", {}))
         silent, coarse = frozenset(facts.get("silent", ())), frozenset(facts.get("coarse", ()))
         if not all(isinstance(name, str) for name in [*parents, *parents.values(), *silent, *coarse]):
@@ -132,18 +125,9 @@ class LabelFacts:
         nested = facts.get("nested", False)
         if not isinstance(nested, bool):
             raise ValueError("nested must be true or false")
+        calibration = _from_dicts(facts.get("calibration", {}))
         domains = {name: _from_dicts(calibrations) for name, calibrations in facts.get("domains", {}).items()}
-        return cls(
-            parents,
-            silent,
-            max_lengths,
-            _from_dicts(facts.get("calibration", {})),
-            coarse,
-            domains,
-            set_apart,
-            wide_commas,
-            nested,
-        )
+        return cls(parents, silent, max_lengths, calibration, coarse, domains, set_apart, wide_commas, nested)
 
 
 def _to_dicts(calibration: Mapping[str, Calibration]) -> dict[str, object]:

@@ -13,14 +13,9 @@ DROPPED = ""
 
 
 def parse_label_map(items: str | Iterable[str], *, may_drop: bool = False) -> dict[str, str]:
-    """Parse "NR=PER,NS=LOC" (data label = model label), or several such strings, as a dict.
-
-    Args:
-        may_drop: whether "PER.NOM=" maps a label to DROPPED.
-
-    Raises:
-        DataError: an item does not have a name on both sides of "=", or a label is mapped to two names.
-    """
+    """Parse "NR=PER,NS=LOC" (data label = model label), or several such strings, as a dict. With `may_drop`, "PER.NOM="
+    maps a label to DROPPED. Raises a DataError if an item does not have a name on both sides of "=", or a label is
+    mapped to two names."""
     mapping: dict[str, str] = {}
     text = items if isinstance(items, str) else ",".join(items)
     for item in filter(str.strip, text.split(",")):
@@ -40,11 +35,9 @@ def map_labels(
 ) -> list[list[Span]]:
     """The spans of each sentence with the model's labels; labels that the model also has need no mapping.
 
-    Spans whose label is mapped to DROPPED are left out.
-
-    Raises:
-        DataError: the mapping has a label that the model does not have, or a label of the data has no counterpart in
-            `model_labels`; the message lists the labels of both sides.
+    Spans whose label is mapped to DROPPED are left out. Raises a DataError if the mapping has a label that the model
+    does not have, or a label of the data has no counterpart in `model_labels`; the message lists the labels of both
+    sides.
     """
     ours = ", ".join(sorted(model_labels)) or "none"
     unknown = sorted(

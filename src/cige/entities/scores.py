@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol, TypedDict
 
 from cige.data.sentence import Sentence, Span
@@ -67,8 +68,8 @@ class Counts:
         }
 
 
-class ReportFields(TypedDict):
-    """The scores that JSON always has."""
+class ReportJson(TypedDict, total=False):
+    """Scores as JSON (`Report.to_dict`); groups and the lenient score only if they were computed."""
 
     f1: float
     precision: float
@@ -79,11 +80,6 @@ class ReportFields(TypedDict):
     n_gold: int
     n_predicted: int
     per_type: dict[str, dict[str, float | int]]
-
-
-class ReportJson(ReportFields, total=False):
-    """Scores as JSON (`Report.to_dict`)."""
-
     by_length: dict[str, dict[str, float | int]]
     by_lexicon: dict[str, dict[str, float | int]]
     by_seen: dict[str, dict[str, float | int]]
@@ -157,14 +153,9 @@ class Report:
             "n_predicted": self.overall.n_predicted,
             "per_type": _to_dicts(self.per_type),
         }
-        if self.by_length:
-            result["by_length"] = _to_dicts(self.by_length)
-        if self.by_lexicon:
-            result["by_lexicon"] = _to_dicts(self.by_lexicon)
-        if self.by_seen:
-            result["by_seen"] = _to_dicts(self.by_seen)
-        if self.by_repeated:
-            result["by_repeated"] = _to_dicts(self.by_repeated)
+        for name in ("by_length", "by_lexicon", "by_seen", "by_repeated"):
+            if group := getattr(self, name):
+                result[name] = _to_dicts(group)  # type: ignore[literal-required]
         if self.lenient is not None:
             result["lenient_f1"] = self.lenient.f1
         return result
@@ -181,7 +172,8 @@ def score(
     predicted_tags: Sequence[Sequence[str]] | None = None,
     scheme: str = "BMES",
 ) -> Report:
-    """Compare the gold and the predicted entities of each sentence; an entity that occurs twice counts once.
+    """Compare the gold and the predicted entities of each sentence; an entity that occurs twice counts once. Raises a
+    DataError if the lists have different lengths, or `texts` is needed but missing.
 
     Args:
         texts: the sentences, for scores by length and for the next three arguments.
@@ -189,36 +181,30 @@ def score(
         train_surfaces: the texts of entities in the training data, see `surfaces`.
         train_texts: the texts of the sentences of the training data.
         predicted_tags, scheme: the tags from which the predictions come, for the lenient score.
-
-    Raises:
-        DataError: the lists have different lengths, or `texts` is needed but missing.
     """
-    _check_lengths(len(gold), predicted=predicted, texts=texts, predicted_tags=predicted_tags)
+    for name, other in {"predicted": predicted, "texts": texts, "predicted_tags": predicted_tags}.items():
+        if other is not None and len(other) != len(gold):
+            raise DataError(f"gold has {len(gold)} sentences, {name} has {len(other)}; they must be in step")
     if texts is None and any(wanted is not None for wanted in (lexicon_words, train_surfaces, train_texts)):
         raise DataError("scores by surface or by text need the texts= of the sentences")
     gold_keys, predicted_keys = _keys(gold), _keys(predicted)
+    two_groups = partial(_two_groups, gold_keys, predicted_keys)
 
     by_length: dict[str, Counts] = {}
     by_lexicon: dict[str, Counts] = {}
     by_seen: dict[str, Counts] = {}
     by_repeated: dict[str, Counts] = {}
     if texts is not None:
-        bins = [_length_bin(len(text)) for text in texts]
+        bins = [_BIN_NAMES[sum(len(text) > last for _, last in LENGTH_BINS)] for text in texts]
         by_length = _grouped(gold_keys, predicted_keys, lambda key: bins[key[0]])
         by_length = {name: by_length.get(name, Counts()) for name in _BIN_NAMES if name in set(bins)}
         if lexicon_words is not None:
             has_word = lexicon_words.__contains__ if isinstance(lexicon_words, Container) else lexicon_words
-            by_lexicon = _two_groups(
-                gold_keys, predicted_keys, lambda key: has_word(normalize(_surface(key, texts))), "in lexicon"
-            )
+            by_lexicon = two_groups("in lexicon", lambda key: has_word(normalize(_surface(key, texts))))
         if train_surfaces is not None:
-            by_seen = _two_groups(
-                gold_keys, predicted_keys, lambda key: _surface(key, texts) in train_surfaces, "in training"
-            )
+            by_seen = two_groups("in training", lambda key: _surface(key, texts) in train_surfaces)
         if train_texts is not None:
-            by_repeated = _two_groups(
-                gold_keys, predicted_keys, lambda key: texts[key[0]] in train_texts, "in sentences of training"
-            )
+            by_repeated = two_groups("in sentences of training", lambda key: texts[key[0]] in train_texts)
     return Report(
         n_sentences=len(gold),
         overall=_count(gold_keys, predicted_keys),
@@ -248,12 +234,6 @@ def _ratio(part: int, whole: int) -> float:
 
 def _to_dicts(group: dict[str, Counts]) -> dict[str, dict[str, float | int]]:
     return {name: counts.to_dict() for name, counts in group.items()}
-
-
-def _check_lengths(n_gold: int, **others: Sequence[Any] | None) -> None:
-    for name, other in others.items():
-        if other is not None and len(other) != n_gold:
-            raise DataError(f"gold has {n_gold} sentences, {name} has {len(other)}; they must be in step")
 
 
 def parts_of(span: Labelled) -> tuple[tuple[int, int], ...]:
@@ -289,11 +269,7 @@ def _grouped(gold: set[_Key], predicted: set[_Key], group_of: Callable[[_Key], s
     return {name: _count(*sides) for name, sides in groups.items()}
 
 
-def _two_groups(gold: set[_Key], predicted: set[_Key], is_in: Callable[[_Key], bool], where: str) -> dict[str, Counts]:
+def _two_groups(gold: set[_Key], predicted: set[_Key], where: str, is_in: Callable[[_Key], bool]) -> dict[str, Counts]:
     names = {True: where, False: f"not {where}"}
     groups = _grouped(gold, predicted, lambda key: names[bool(is_in(key))])
     return {name: groups.get(name, Counts()) for name in names.values()}
-
-
-def _length_bin(n_chars: int) -> str:
-    return _BIN_NAMES[sum(n_chars > last for _, last in LENGTH_BINS)]

@@ -38,10 +38,8 @@ def atomic_file(path: Path | str) -> Iterator[Path]:
 def atomic_folder(path: Path | str) -> Iterator[Path]:
     """Yield an empty folder to fill; if the block succeeds, it replaces `path`, otherwise nothing changes.
 
-    A folder that is replaced keeps its own group and permissions as in `atomic_file`; the files in it are new.
-
-    Raises:
-        OSError: `path` is a file, or writing failed.
+    A folder that is replaced keeps its own group and permissions as in `atomic_file`; the files in it are new. Raises
+    an OSError if `path` is a file, or writing failed.
     """
     import shutil
     import tempfile

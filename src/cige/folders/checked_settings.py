@@ -13,11 +13,8 @@ MAX_NUMBER = 1 << 20  # of any other whole number, positive or negative
 
 
 def check_settings(settings: Any) -> None:
-    """Check every field of a dataclass of settings; a setting that a recipe may have is accepted.
-
-    Raises:
-        ValueError: a value has another type than its field, is not one of its choices, or is too large.
-    """
+    """Check every field of a dataclass of settings; a setting that a recipe may have is accepted. Raises a ValueError
+    if a value has another type than its field, is not one of its choices, or is too large."""
     hints = get_type_hints(type(settings))
     for one in fields(settings):
         name, value = one.name, getattr(settings, one.name)

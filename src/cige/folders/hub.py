@@ -88,16 +88,12 @@ def model_folder(path_or_hub_id: str | PathLike[str] | None = None, **hub_option
 
 
 def _cause(reason: Exception) -> str:
-    lines = str(reason).strip().splitlines()
-    return lines[0] if lines else type(reason).__name__
+    return next(iter(str(reason).strip().splitlines()), type(reason).__name__)
 
 
 def push_folder(folder: Path, repo_id: str, *, private: bool, token: str | None, message: str) -> str:
     """Upload a model folder to the repository `repo_id`, which is created if necessary; returns the URL of the commit.
-
-    Raises:
-        ModelError: huggingface_hub is not installed, permission is denied, or the hub cannot be reached.
-    """
+    Raises a ModelError if huggingface_hub is not installed, permission is denied, or the hub cannot be reached."""
     try:
         from huggingface_hub import HfApi
         from huggingface_hub.errors import HfHubHTTPError, HFValidationError

@@ -7,11 +7,7 @@ from cige.extensions import Kind, extensions
 TAGGER, ONNX, CHECKPOINT = "cige model", "cige onnx model", "cige training checkpoint"
 GRID_TAGGER = "cige nested model"
 LEXICON, VECTORS, ANNOTATION = "lexicon", "vectors", "cige annotation"
-_CORE = {
-    TAGGER: Kind("`cige predict --model` and `cige.load` read it"),
-    GRID_TAGGER: Kind("`cige predict --model` and `cige.load` read it"),
-    ONNX: Kind("`cige predict --model` and `cige.load` read it"),
-}
+_CORE = dict.fromkeys((TAGGER, GRID_TAGGER, ONNX), Kind("`cige predict --model` and `cige.load` read it"))
 
 
 def find_kind(name: object) -> Kind | None:

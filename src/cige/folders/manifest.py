@@ -56,13 +56,11 @@ def read_manifest(
     check_contents: bool = False,
     check_up_to: int = sys.maxsize,
 ) -> JsonObject:
-    """Read manifest.json and check that all listed files exist and have the right size.
+    """Read manifest.json of a folder of `kind` and at most this `version`, and check that all listed files exist and
+    have the right size; otherwise, `error` is raised.
 
-    Args:
-        kind, version: the required "kind" of the folder, and the highest supported "version".
-        error: the class of exceptions.
-        check_contents: whether to compare the sha256 of files too, which reads every byte.
-        check_up_to: only compare the sha256 of files of up to this many bytes.
+    With `check_contents`, the sha256 of files of up to `check_up_to` bytes is compared too, which reads every byte of
+    them.
     """
     if not folder.is_dir():
         raise error(f"{folder}: no such folder; expected a {kind} folder")
@@ -97,11 +95,9 @@ def read_manifest(
 
 @contextmanager
 def checking_contents(folder: Path, facts: JsonObject, *, error: type[CigeError]) -> Iterator[None]:
-    """Context manager that compares the files of a folder with their sha256 while the body reads them.
-
-    The results of the body are valid only after leaving the context. If a file differs, `error` is raised, even if the
-    body raised another exception. `facts` is the manifest.
-    """
+    """Context manager that compares the files of a folder with their sha256 in the manifest `facts` while the body
+    reads them. The results of the body are valid only after leaving the context: if a file differs, `error` is raised,
+    even if the body raised another exception."""
     damaged: list[Path] = []
 
     def compare() -> None:
@@ -167,14 +163,8 @@ def _stays_inside(name: str) -> bool:
 def sha256(path: Path) -> str:
     import hashlib  # loads OpenSSL, which the bundled model does not need
 
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest() if hasattr(hashlib, "file_digest") else _sha256(file)
-
-
-def _sha256(file: Any) -> str:  # Python 3.10
-    import hashlib
-
     digest = hashlib.sha256()
-    while block := file.read(1 << 20):
-        digest.update(block)
+    with open(path, "rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
     return digest.hexdigest()

@@ -18,22 +18,15 @@ _DTYPES = {
 
 
 def map_file(path: Path | str) -> mmap.mmap:
-    """Map a file into memory, so that its bytes are read from disk on access.
-
-    Raises:
-        OSError: it cannot be read.
-        ValueError: it is empty.
-    """
+    """Map a file into memory, so that its bytes are read from disk on access. Raises an OSError if it cannot be read,
+    and a ValueError if it is empty."""
     with open(path, "rb") as file:
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
 def arrays_in(data: mmap.mmap) -> dict[str, np.ndarray]:
-    """The arrays of a mapped .safetensors file by name, read-only.
-
-    Raises:
-        ValueError: it is not such a file, or contains a number type that NumPy does not have.
-    """
+    """The arrays of a mapped .safetensors file by name, read-only. Raises a ValueError if it is not such a file, or
+    contains a number type that NumPy does not have."""
     begin = 8 + int.from_bytes(data[:8], "little")
     if not 8 < begin <= len(data):
         raise ValueError(f"{len(data)} bytes that are no .safetensors file")

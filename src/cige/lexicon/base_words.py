@@ -26,14 +26,8 @@ _FACTS_OF_TRIE = {"max_chars": int, "max_probes": int}  # additional facts of fo
 
 @dataclass(frozen=True)
 class BaseWords:
-    """The words of a lexicon, numbered 0 .. V-1.
-
-    Attributes:
-        words: the V words.
-        counts: uint32 or int64[V] from the word list, or None if it has none.
-        matcher: finds the words in a text.
-        folder: the folder from which they are mapped; None for words in memory.
-    """
+    """The V words of a lexicon, numbered 0 .. V-1; their counts in the word list, uint32 or int64[V], or None if it has
+    none; what finds them in a text; and the folder from which they are mapped, None for words in memory."""
 
     words: WordBlob
     counts: np.ndarray | None
@@ -49,11 +43,8 @@ class BaseWords:
 
     @classmethod
     def load(cls, folder: Path, facts: JsonObject) -> BaseWords:
-        """Map the files that `save` wrote; `facts` is the manifest of the folder, which the caller has checked.
-
-        Raises:
-            LexiconError: the files do not belong together.
-        """
+        """Map the files that `save` wrote; `facts` is the manifest of the folder, which the caller has checked. Raises
+        a LexiconError if the files do not belong together."""
         needed = _FACTS | (_FACTS_OF_TRIE if KEYS_FILE in facts["files"] else {})
         wrong = [name for name, kind in needed.items() if type(facts.get(name)) is not kind]
         if wrong:
@@ -78,13 +69,10 @@ class BaseWords:
             raise LexiconError(f"{folder}: its manifest or counts belong to other words; build the folder again")
         return cls(words=words, counts=counts, matcher=matcher, folder=folder.resolve())
 
-    def save(self, folder: Path) -> JsonObject:
-        """Write into a new folder; returns the facts for its manifest."""
-        self.words.save(folder)
-        return self.save_beside_words(folder)
-
-    def save_beside_words(self, folder: Path) -> JsonObject:
-        """Like `save`, for a folder that already contains the words."""
+    def save(self, folder: Path, *, has_words: bool = False) -> JsonObject:
+        """Write into a new folder, which may contain the words already; returns the facts for its manifest."""
+        if not has_words:
+            self.words.save(folder)
         trie = self.matcher.trie
         if len(self.words) >= STORED_FROM:
             trie.save(folder)

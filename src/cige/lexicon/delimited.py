@@ -1,22 +1,36 @@
-"""Rows of delimited text as spreadsheets write it: cells in quotes may have delimiters and line breaks in them."""
+"""Rows of delimited text as spreadsheets write it: cells in quotes, numbers, and the names of columns."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 MAX_ROW_LINES = 100  # of one row; a quote that is open for longer was forgotten
+# What the columns of a word list are called in a header, in English and Chinese.
+COLUMNS = ("word", "label", "mode")
+HEADERS = {
+    **dict.fromkeys(("word", "text", "name", "词", "词语", "名称", "名字"), "word"),
+    **dict.fromkeys(("label", "type", "标签", "类型", "类别"), "label"),
+    **dict.fromkeys(("mode", "模式"), "mode"),
+    **dict.fromkeys(("count", "频次", "词频"), "count"),
+}
+_ENDS = ("名称", "名字", "词语", "name", "word")  # of the first cell of other headers: 产品名称, product_name
+MAX_DIGITS = 18
+MAX_NUMBER = 10**MAX_DIGITS - 1
+_NUMBER = re.compile(r"[+-]?(\d[\d,]*\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_WHOLE = re.compile(r"(\d+|\d{1,3}(?:,\d{3})+)(?:\.0*)?")
 
 
 def cells_of(row: str, delimiter: str, *, quotes: bool = True) -> list[str]:
     """The cells of a row, without blanks around them; with `quotes`, cells may be in quotes."""
-    return [cell.strip() for cell in row.split(delimiter)] if not quotes else parsed_row(row, delimiter)[0]
+    return parsed_row(row, delimiter, quotes=quotes)[0]
 
 
-def parsed_row(row: str, delimiter: str) -> tuple[list[str], bool]:
-    """The cells of a row, without blanks around them, and whether a cell in quotes does not end in this row."""
-    if '"' not in row:
+def parsed_row(row: str, delimiter: str, *, quotes: bool = True) -> tuple[list[str], bool]:
+    """The cells of a row, as `cells_of`, and whether a cell in quotes does not end in this row."""
+    if not quotes or '"' not in row:
         return [cell.strip() for cell in row.split(delimiter)], False
     lines = iter((row + "\n", ""))  # the reader asks for the second one only if a quote is open
     try:
@@ -45,10 +59,7 @@ def joined_rows(lines: Iterator[tuple[int, bytes]], delimiter: str) -> Iterator[
             yield first
             continue
         ahead += islice(lines, MAX_ROW_LINES - 1 - len(ahead))
-        try:
-            n_lines = _n_lines((_decoded(raw) for _, raw in (first, *ahead)), delimiter)
-        except csv.Error:
-            n_lines = None
+        n_lines = _n_lines((_decoded(raw) for _, raw in (first, *ahead)), delimiter)
         if n_lines is None:
             yield first
             continue
@@ -66,24 +77,66 @@ def other_delimiter(lines: Sequence[bytes]) -> str | None:
     return next((mark for mark in (";", "，", "；") if all(mark.encode("utf-8") in raw for raw in lines)), None)
 
 
-def _n_lines(lines: Iterator[str], delimiter: str) -> int | None:
-    """How many of the lines are the first row; None if a quote is not closed.
-
-    Raises:
-        csv.Error: a quote is not closed, or is closed in the middle of a cell.
-    """
-    n_lines = 0
-
-    def counted() -> Iterator[str]:
-        nonlocal n_lines
-        for line in lines:
-            n_lines += 1
-            yield line + "\n"
-        n_lines = -1
-
-    next(csv.reader(counted(), delimiter=delimiter, skipinitialspace=True, strict=True), None)
-    return n_lines if n_lines > 0 else None
+def _n_lines(lines: Iterable[str], delimiter: str) -> int | None:
+    """How many of the lines are the first row; None if a quote is not closed, or is closed in the middle of a cell."""
+    reader = csv.reader((line + "\n" for line in lines), delimiter=delimiter, skipinitialspace=True, strict=True)
+    try:
+        next(reader, None)
+    except csv.Error:
+        return None
+    return reader.line_num
 
 
 def _decoded(raw: bytes) -> str:
     return raw.decode("utf-8", "replace")
+
+
+def column_names(cells: Sequence[str]) -> list[str]:
+    """What each column is: "word", "label", "mode" or "count", or its own name if it is none of them.
+
+    The case does not matter. Of several columns for the same, the first counts.
+    """
+    names: list[str] = []
+    for cell in cells:
+        name = HEADERS.get(cell.strip().lower(), cell)
+        names.append(cell if name in names else name)
+    return names
+
+
+def header_columns(cells: Sequence[str]) -> list[str] | None:
+    """The names of the columns if a row is a header: it names the words, and at least one of the others."""
+    names = column_names(cells)
+    return names if "word" in names and {"label", "mode", "count"} & set(names) else None
+
+
+def looks_like_header(cells: Sequence[str]) -> bool:
+    """Whether the first row of a table is a header that `header_columns` does not understand: a column after the first
+    has one of the names in HEADERS, or the first one ends like a name of words and what stands beside it is not a label
+    in capital letters."""
+    if len(cells) < 2:
+        return False
+    if any(cell.lower() in HEADERS for cell in cells[1:]):
+        return True
+    first = cells[0].lower()
+    is_name = HEADERS.get(first) == "word" or first.endswith(_ENDS)
+    return is_name and bool(cells[1]) and not (cells[1].isascii() and cells[1].isupper())
+
+
+def whole_number(field: bytes | str) -> int | None:
+    """The whole number in a field; None if it is not a number or has more than 18 digits."""
+    is_number = field.isdigit() if isinstance(field, bytes) else field.isdecimal()
+    return int(field) if is_number and len(field) <= MAX_DIGITS else None
+
+
+def count_in(field: bytes | str) -> int | None:
+    """Like `whole_number`, also as programs write tables: `12.0` (pandas, in a column with empty cells) and `1,000`."""
+    number = whole_number(field)
+    if number is not None or len(field) <= 2:
+        return number
+    match = _WHOLE.fullmatch(field.decode("latin-1") if isinstance(field, bytes) else field)
+    return None if match is None else whole_number(match[1].replace(",", ""))
+
+
+def is_number(field: str) -> bool:
+    """Whether a field is a number of any form, such as `12`, `3.5`, `1,000`, `-1` or `1e5`."""
+    return _NUMBER.fullmatch(field) is not None

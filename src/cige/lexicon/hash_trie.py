@@ -53,11 +53,7 @@ class HashTrie:
     @classmethod
     def build(cls, words: WordBlob) -> HashTrie:
         """Build from distinct words of two or more characters: 2.5 us per word, and at most 180 bytes per word (8.8M
-        words).
-
-        Raises:
-            ValueError: a word is shorter, or occurs twice.
-        """
+        words). Raises a ValueError if a word is shorter, or occurs twice."""
         codes, starts, n_chars = _code_points(words)
         if len(words) and n_chars.min() < 2:
             raise ValueError(f"word {int(n_chars.argmin())} has less than two characters")
@@ -100,14 +96,8 @@ def home(keys: np.ndarray, n_slots: int) -> np.ndarray:
 
 @dataclass
 class _Level:
-    """Prefixes of one length.
-
-    Attributes:
-        keys: uint64[N]; the bits above CHAR_BITS are the index of the parent in the previous level, or the first
-            character.
-        flags: uint64[N].
-        numbers: uint32[N].
-    """
+    """Prefixes of one length: keys, uint64[N], whose bits above CHAR_BITS are the index of the parent in the previous
+    level, or the first character; flags, uint64[N]; and numbers, uint32[N]."""
 
     keys: np.ndarray
     flags: np.ndarray
@@ -147,7 +137,8 @@ def _place(levels: list[_Level]) -> tuple[np.ndarray, np.ndarray, int]:
     table, numbers = np.zeros(n_slots, dtype=np.uint64), np.zeros(n_slots, dtype=np.uint32)
     states: np.ndarray | None = None  # of the previous level
     max_probes = 1
-    for level in _emptied(levels):
+    while levels:
+        level = levels.pop(0)
         keys = level.keys
         if states is not None:
             keys = states[keys >> np.uint64(CHAR_BITS)] << np.uint64(CHAR_BITS) | keys & np.uint64(_CHAR_MASK)
@@ -168,11 +159,6 @@ def _place(levels: list[_Level]) -> tuple[np.ndarray, np.ndarray, int]:
         states = slots.astype(np.uint64) + np.uint64(FIRST_STATE)
         max_probes = max(max_probes, n_probes)
     return table, numbers, max_probes
-
-
-def _emptied(levels: list[_Level]) -> Iterator[_Level]:
-    while levels:
-        yield levels.pop(0)
 
 
 def _code_points(words: WordBlob) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -16,12 +16,20 @@ from cige.folders.hub import is_bundled
 from cige.folders.kinds import LEXICON
 from cige.lexicon.base_words import BaseWords
 from cige.lexicon.packed_words import give_memory_back
-from cige.lexicon.snapshot import LexiconSnapshot
+from cige.lexicon.snapshot import LexiconSnapshot, UserEntries, UserTexts
 from cige.lexicon.storage import CHECKED_BYTES, new_folder, open_folder
 from cige.lexicon.user_batch import UserBatch, listed_words, strings, triples, usable, usable_alike, user_batch
-from cige.lexicon.user_changes import UserChanges
-from cige.lexicon.user_sequences import UserEntries, UserTexts
-from cige.lexicon.user_word import BLOCK, BLOCK_EXACT, COMMON_TYPES, EVIDENCE, Mode, UserWord, UserWords, each_user_word
+from cige.lexicon.user_word import (
+    BLOCK,
+    BLOCK_EXACT,
+    COMMON_TYPES,
+    EVIDENCE,
+    Mode,
+    UserChanges,
+    UserWord,
+    UserWords,
+    each_user_word,
+)
 from cige.lexicon.word_blob import WordBlob
 from cige.lexicon.word_rules import DUPLICATE, reason_to_refuse
 from cige.text.counted import counted

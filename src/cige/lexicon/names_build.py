@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 
 import numpy as np
 
@@ -27,13 +28,9 @@ _NAME_TAGS = ("nr", "ns", "nt", "nz")  # jieba's tags of persons, places, organi
 
 @dataclass(frozen=True)
 class KindRule:
-    """What is done with the names of one type from one source.
-
-    Attributes:
-        kind: what the names are called in the list, such as "COMPANY/short".
-        min_count: number of times that a name must occur in the text; 0 keeps names that the text does not have.
-        no_common: whether common words of the language are left out.
-    """
+    """What is done with the names of one type from one source: what they are called in the list, such as
+    "COMPANY/short", how often a name must occur in the text (0 keeps names that the text does not have), and whether
+    common words of the language are left out."""
 
     kind: str
     min_count: int = 0
@@ -53,16 +50,9 @@ class BuildReport:
 
 def read_kinds(path: str | os.PathLike[str]) -> dict[tuple[str, str], KindRule]:
     """(type, source) -> rule, from a file of `type<TAB>source<TAB>kind<TAB>min_count<TAB>common`, where `common` is
-    "keep" or "drop". Lines that begin with # are comments.
-
-    Raises:
-        LexiconError: a line has another form.
-    """
+    "keep" or "drop". Lines that begin with # are comments. Raises a LexiconError if a line has another form."""
     rules = {}
-    for number, line in read_text_lines(path):
-        if not line.strip() or line.startswith("#"):
-            continue
-        cells = line.split("\t")
+    for number, line, cells in _rows_of(path):
         if len(cells) != 5 or not cells[3].isdigit() or cells[4] not in ("keep", "drop"):
             raise LexiconError(
                 f"{path}, line {number}: {line!r}; expected type, source, kind, minimum count and keep or drop, "
@@ -75,51 +65,37 @@ def read_kinds(path: str | os.PathLike[str]) -> dict[tuple[str, str], KindRule]:
 
 
 def read_rows(path: str | os.PathLike[str]) -> Iterable[tuple[str, str, str]]:
-    """(name, type, source) of each line `name<TAB>type<TAB>source`.
-
-    Raises:
-        LexiconError: a line has another form, or is not UTF-8.
-    """
-    for number, line in read_text_lines(path):
-        if not line.strip() or line.startswith("#"):
-            continue
-        cells = line.split("\t")
+    """(name, type, source) of each line `name<TAB>type<TAB>source`. Raises a LexiconError if a line has another form,
+    or is not UTF-8."""
+    for number, line, cells in _rows_of(path):
         if len(cells) != 3:
             raise LexiconError(f"{path}, line {number}: {line!r}; expected a name, its type and its source")
         yield normalize(cells[0].strip()), cells[1], cells[2]
 
 
-def count_in(path: str | os.PathLike[str], names: Iterable[str]) -> dict[str, int]:
-    """How often each name occurs in a text file with one sentence per line, also inside longer words.
+def _rows_of(path: str | os.PathLike[str]) -> Iterator[tuple[int, str, list[str]]]:
+    """(number, line, cells) of each line that is neither blank nor a comment."""
+    for number, line in read_text_lines(path):
+        if line.strip() and not line.startswith("#"):
+            yield number, line, line.split("\t")
 
-    Raises:
-        LexiconError: the file cannot be read or is not UTF-8, or none of the names occurs in it.
-    """
+
+def count_in(path: str | os.PathLike[str], names: Iterable[str]) -> dict[str, int]:
+    """How often each name occurs in a text file with one sentence per line, also inside longer words. Raises a
+    LexiconError if the file cannot be read or is not UTF-8, or none of the names occurs in it."""
     lexicon = Lexicon.from_words(names, spaces=True)
     counts = np.zeros(len(lexicon), np.int64)
-    block: list[str] = []
-
-    def count() -> None:
+    lines = (normalize(line) for _, line in read_text_lines(path))
+    while block := list(islice(lines, _BLOCK_LINES)):
         np.add.at(counts, lexicon.match("\n".join(block))[:, 2], 1)
-        block.clear()
-
-    for _, line in read_text_lines(path):
-        block.append(normalize(line))
-        if len(block) == _BLOCK_LINES:
-            count()
-    if block:
-        count()
     if not counts.any():
         raise LexiconError(f"{path}: none of the names occurs in it; expected text with one sentence per line")
     return dict(zip(lexicon, counts.tolist(), strict=True))
 
 
 def common_words() -> Callable[[str], bool]:
-    """Whether jieba's dictionary has a word as something else than a proper noun.
-
-    Raises:
-        LexiconError: jieba is not installed.
-    """
+    """Whether jieba's dictionary has a word as something else than a proper noun. Raises a LexiconError if jieba is not
+    installed."""
     try:
         import jieba
     except ModuleNotFoundError as missing:
@@ -141,13 +117,9 @@ def build_names(
     version: str = "",
     date: str = "",
 ) -> tuple[NamesList, BuildReport]:
-    """The list of the names that the rules keep.
-
-    Args:
-        rows: (normalised name, type, source) triples.
-        counts: how often each name occurs in the text (`count_in`); names that are absent count 0.
-        is_common: whether a name is a common word of the language (`common_words`).
-    """
+    """The list of the names that the rules keep, of rows of (normalised name, type, source). `counts` is how often each
+    name occurs in the text (`count_in`), and `is_common` whether a name is a common word of the language
+    (`common_words`)."""
     report = BuildReport()
     kinds: dict[str, tuple[str, ...]] = {}
     for word, type_, source in rows:

@@ -3,7 +3,7 @@
 A kind is a type, or a type and the list that says so: `COMPANY` or `COMPANY/registers`. A tagger learns what each kind
 is worth, so lists of different quality should have kinds of their own. A file has one name per line, then a tab and its
 kinds, which are separated by commas. Lines that begin with `# ` are comments; `# version: ...` and `# date: ...` say
-which list it is.
+which list it is. A gazetteer is a list of names of one kind.
 """
 
 from __future__ import annotations
@@ -15,15 +15,56 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+import numpy as np
+
 from cige.errors import LexiconError
-from cige.lexicon.gazetteers import MAX_GAZETTEERS
+from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.report import LoadReport, ReportBuilder, WordListWarning
 from cige.lexicon.storage import new_file
 from cige.lexicon.text_file import read_lines
 from cige.lexicon.word_rules import NOT_UTF8, reason_to_refuse
+from cige.lexicon.words_file import read_words
 from cige.text.normalize import normalize
 
+MAX_GAZETTEERS = 30  # each has a bit of an int32, whose first bit is that of the lexicon
 _FACTS = ("version", "date")
+
+
+def with_gazetteers(base: Lexicon, paths: Sequence[str | os.PathLike[str]]) -> tuple[Lexicon, np.ndarray]:
+    """The union of a lexicon's base words and those of some word lists, and int32[n_words]: bit 0 is set for words of
+    `base`, and bit 1 + k for words of the k-th list.
+
+    The gazetteers' words come first, so that a trimmed model keeps them. Counts of the base lexicon are kept; other
+    words have a count of 1. Raises a LexiconError if a list cannot be read or has no usable word, or there are too many
+    lists.
+    """
+    lists = []
+    for path in paths:
+        listed = read_words(path)
+        if not listed.words:
+            raise LexiconError(
+                f"no usable word; expected words of two or more characters, one per line\n{listed.report}"
+            )
+        lists.append(listed.words)
+    return with_lists(base, lists)
+
+
+def with_lists(base: Lexicon, gazetteers: Sequence[Sequence[str]]) -> tuple[Lexicon, np.ndarray]:
+    """Like `with_gazetteers`, for lists of normalised words in memory."""
+    if len(gazetteers) > MAX_GAZETTEERS:
+        raise LexiconError(f"{len(gazetteers)} gazetteers; expected at most {MAX_GAZETTEERS}")
+    lists = [list(base), *gazetteers]
+    words = list(dict.fromkeys(word for group in (*lists[1:], lists[0]) for word in group))
+    counts = None
+    if base.count(0) is not None:
+        ids = [base.id(word) for word in words]
+        counts = [1 if number is None else int(base.count(number) or 0) for number in ids]
+    union = Lexicon.from_words(words, counts=counts, spaces=True)
+    groups = np.zeros(len(words), np.int32)
+    place = {word: k for k, word in enumerate(words)}
+    for bit, group in enumerate(lists):
+        groups[[place[word] for word in group]] |= 1 << bit
+    return union, groups
 
 
 @dataclass(frozen=True)
@@ -65,12 +106,9 @@ class NamesList:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> NamesList:
-        """Read a list, plain or compressed; a name on several lines has the kinds of all of them.
-
-        Raises:
-            LexiconError: the file cannot be read or has no usable line, or there are too many kinds. `report` lists
-                the lines that were refused one by one.
-        """
+        """Read a list, plain or compressed; a name on several lines has the kinds of all of them. Raises a LexiconError
+        if the file cannot be read or has no usable line, or there are too many kinds. `report` lists the lines that
+        were refused one by one."""
         report = ReportBuilder(source=str(path), format="names")
         facts = dict.fromkeys(_FACTS, "")
         kinds: dict[str, tuple[str, ...]] = {}
@@ -128,12 +166,8 @@ Names: TypeAlias = NamesList | str | os.PathLike[str]
 
 
 def names_list(given: Names) -> NamesList:
-    """A list, or the list in a file; lines of the file that cannot be used are told in a `WordListWarning`.
-
-    Raises:
-        TypeError: something else was given.
-        LexiconError: the errors of `NamesList.read`.
-    """
+    """A list, or the list in a file; lines of the file that cannot be used are told in a `WordListWarning`. Raises a
+    TypeError if something else was given, and the errors of `NamesList.read`."""
     if isinstance(given, NamesList):
         return given
     if not isinstance(given, str | os.PathLike):
@@ -145,11 +179,8 @@ def names_list(given: Names) -> NamesList:
 
 
 def merged(lists: Sequence[NamesList], *, version: str = "", date: str = "") -> NamesList:
-    """One list with the names of all; a name has the kinds of every list that has it.
-
-    Raises:
-        LexiconError: there are too many kinds.
-    """
+    """One list with the names of all; a name has the kinds of every list that has it. Raises a LexiconError if there
+    are too many kinds."""
     kinds: dict[str, tuple[str, ...]] = {}
     for names in lists:
         for word, kinds_of_word in names.kinds.items():

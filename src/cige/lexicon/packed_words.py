@@ -57,12 +57,8 @@ class PackedWords(Sequence[str]):
     def build(
         cls, words: WordBlob, way: type[PythonPacked | NativePacked] | None = None
     ) -> tuple[PackedWords, np.ndarray | None]:
-        """Build from words, of which some may be equal: those are left out after the first.
-
-        Returns:
-            The packed words; and for each given word the index of the first given word that is equal, uint32, or None
-            if all are distinct.
-        """
+        """Build from words. Of equal ones, all but the first are left out; in this case, the second value is uint32,
+        for each given word the index of the first that is equal, and otherwise None."""
         built = cls._filled(words, way)
         first = built._way.fill()
         if first is None:

@@ -78,18 +78,18 @@ class LoadReport:
         return "\n".join(lines)
 
 
+@dataclass(kw_only=True)
 class ReportBuilder:
     """Collects refused lines while a source is read."""
 
-    def __init__(self, *, source: str, format: str) -> None:
-        self.source = source
-        self.format = format
-        self.n_skipped = 0
-        self.n_missing = 0
-        self.n_comments = 0
-        self.first: dict[str, Refusal] = {}  # the first refused line for each reason
-        self._n_refused: Counter[str] = Counter()
-        self._refused: list[Refusal] = []
+    source: str
+    format: str
+    n_skipped: int = 0
+    n_missing: int = 0
+    n_comments: int = 0
+    first: dict[str, Refusal] = field(default_factory=dict)  # the first refused line for each reason
+    _n_refused: Counter[str] = field(default_factory=Counter)
+    _refused: list[Refusal] = field(default_factory=list)
 
     def refuse(self, line: int, text: str, reason: str) -> None:
         refusal = Refusal(line, text[:TEXT_WIDTH], reason)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cige.lexicon.latin_runs import without_cut_runs
+from cige.lexicon.matcher import without_cut_runs
 from cige.lexicon.user_word import BLOCK, BLOCK_EXACT, FORCE, TYPE, Mode
 
 
@@ -29,7 +29,7 @@ class Rules:
         forced: sorted, disjoint stretches. They may extend beyond either end of the window.
         blocked: stretches [start, end) that are not entities, sorted. They lie within the window and do not overlap
             forced stretches, over which there can be no other entity anyway. What may reach beyond them is said in
-            `cige.tagging.blocked_edges`.
+            `cige.tagging.blocking`.
         typed: stretches that have the user's label wherever they are entities, sorted; within the window.
         blocked_around, typed_around: such stretches that contain a forced one, where only nested entities could be.
     """
@@ -76,14 +76,12 @@ def _typed_within(spans: tuple[ForcedSpan, ...], start: int, end: int) -> tuple[
 
 
 def find_rules(text: str, rows: np.ndarray, modes: Sequence[Mode], labels: Sequence[str | None]) -> Rules:
-    """The rules for `text` (normalised).
+    """The rules for `text` (normalised), of rows int32[n, 3] (start, end, ...) of words that are not evidence, with
+    their `modes` and `labels`.
 
     If forced words overlap, the longest is chosen, or the first of the longest; then the longest of those that do not
     overlap it, and so on. Blocked and typed words hold wherever nothing is forced. No word begins or ends inside a run
     of Latin letters or of digits.
-
-    Args:
-        rows: int32[n, 3], rows (start, end, ...) of words that are not evidence; their `modes` and `labels`.
     """
     if not len(rows):
         return NO_RULES

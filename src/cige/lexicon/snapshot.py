@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
 
 from cige.errors import LexiconError
 from cige.lexicon.base_words import BaseWords
-from cige.lexicon.latin_runs import without_cut_runs
+from cige.lexicon.matcher import without_cut_runs
 from cige.lexicon.rules import NO_RULES, Rules, find_rules
 from cige.lexicon.user_batch import UserBatch, triples, user_batch
-from cige.lexicon.user_sequences import UserEntries, UserLabels, UserTexts
 from cige.lexicon.user_store import UserStore
 from cige.lexicon.user_word import BLOCKING, MODES, UserWord
 from cige.text.normalize import normalize
+
+T = TypeVar("T")
 
 
 class LexiconSnapshot:
@@ -55,8 +58,7 @@ class LexiconSnapshot:
     @cached_property
     def user_labels(self) -> Sequence[str | None]:
         """The label of each user word; empty if none has a label."""
-        labels = UserLabels(self._user)
-        return labels if labels else ()  # whose length is known without Python code, for every lattice asks
+        return UserLabels(self._user) if self.label_names else ()  # every lattice asks, and a tuple answers at once
 
     @property
     def label_names(self) -> frozenset[str]:
@@ -64,13 +66,11 @@ class LexiconSnapshot:
         return frozenset(label for label in self._user.n_of_label if label is not None)
 
     def match(self, text: str) -> np.ndarray:
-        """Every word of two or more characters in `text`, including overlapping ones but not blocked ones.
+        """int32[n, 3], rows (start, end, word_id) of the words of two or more characters in `text` (any str), including
+        overlapping but not blocked ones; sorted by start, end and id, half-open [start, end) in code points.
 
-        No word begins or ends inside a run of Latin letters or of digits: AI is not found in BAIDU, nor 12 in 2012.
-
-        Returns:
-            int32[n, 3], rows (start, end, word_id) sorted by start, end, id; half-open [start, end) in code points of
-            `text`. A user word that is also a base word has two rows. Any str is accepted.
+        No word begins or ends inside a run of Latin letters or of digits: AI is not found in BAIDU, nor 12 in 2012. A
+        user word that is also a base word has two rows.
         """
         text = normalize(text)
         rows = self._base.matcher.find_whole(text)
@@ -86,11 +86,8 @@ class LexiconSnapshot:
         return rows
 
     def rules(self, text: str) -> Rules:
-        """Where the user's forced and blocked words are in `text`, in code points; immediate if there are no such
-        words.
-
-        If forced words overlap, the longest is chosen, or the first of the longest.
-        """
+        """Where the user's forced and blocked words are in `text`, in code points (see `find_rules`); immediate if
+        there are no such words."""
         if not self._user.has_rules:
             return NO_RULES
         text = normalize(text)
@@ -126,13 +123,11 @@ class LexiconSnapshot:
 
     def with_batch(self, batch: UserBatch, *, merges: bool = True) -> LexiconSnapshot:
         """A snapshot with additional user words. As long as they are user words, base words that the user removed are
-        matched too, unless they are blocked.
+        matched too, unless they are blocked. A word that is already a user word keeps its place and gets the new label
+        and mode.
 
-        A word that is already a user word keeps its place and gets the new label and mode.
-
-        Args:
-            merges: False makes the cost depend only on the number of these words, not on that of the existing user
-                words. Matching is slightly slower then, so it is used for the words of a single call.
+        With merges=False, the cost depends only on the number of these words, not on that of the existing user words.
+        Matching is slightly slower then, so it is used for the words of a single call.
         """
         hidden = self.hidden
         if self.removed:
@@ -161,3 +156,81 @@ class LexiconSnapshot:
     def _numbers(self, words: Iterable[str]) -> dict[str, int]:
         """The ids of those words that are base words."""
         return {word: number for word in words if (number := self._base.matcher.number(word)) is not None}
+
+
+class _Lazy(Sequence[T], Generic[T]):
+    """What a UserStore has of each word, read when it is asked for; equal to another sequence of the same values."""
+
+    def __init__(self, store: UserStore) -> None:
+        self._store = store
+
+    @abstractmethod
+    def _item(self, number: int) -> T: ...
+
+    def __len__(self) -> int:
+        return len(self._store)
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[T, ...]: ...
+    def __getitem__(self, index: int | slice) -> T | tuple[T, ...]:
+        if isinstance(index, slice):
+            return tuple(self._item(k) for k in range(*index.indices(len(self))))
+        number = index + len(self) if index < 0 else index
+        if not 0 <= number < len(self):
+            raise IndexError(f"word {index} of {len(self)}")
+        return self._item(number)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sequence) or isinstance(other, str):
+            return NotImplemented
+        return len(self) == len(other) and all(item == theirs for item, theirs in zip(self, other, strict=True))
+
+    __hash__ = None  # type: ignore[assignment]  # as of a list: it may be long
+
+    def __add__(self, other: Sequence[T]) -> tuple[T, ...]:
+        return (*self, *other)
+
+    def __radd__(self, other: Sequence[T]) -> tuple[T, ...]:
+        return (*other, *self)
+
+    def __repr__(self) -> str:
+        shown = tuple(self[:20])
+        return repr(shown) if len(self) <= len(shown) else f"{repr(shown)[:-1]}, ...{len(self):,} in all)"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._store,)
+
+
+class UserEntries(_Lazy[UserWord]):
+    """The words with labels and modes, in the order in which they were added."""
+
+    def _item(self, number: int) -> UserWord:
+        return self._store.word(number)
+
+    def __iter__(self) -> Iterator[UserWord]:
+        return iter(self._store)
+
+
+class UserTexts(_Lazy[str]):
+    """The words, in the order in which they were added; `in` takes the same time for any number of words."""
+
+    def _item(self, number: int) -> str:
+        return self._store.word(number).text
+
+    def __iter__(self) -> Iterator[str]:
+        return self._store.texts()
+
+    def __contains__(self, word: object) -> bool:
+        return word in self._store
+
+
+class UserLabels(_Lazy[str | None]):
+    """The label of each word."""
+
+    def _item(self, number: int) -> str | None:
+        return self._store.label(number)
+
+    def __iter__(self) -> Iterator[str | None]:
+        return (word.label for word in self._store)

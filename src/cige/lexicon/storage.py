@@ -20,11 +20,8 @@ CHECKED_BYTES = 1 << 25  # a file of this size is compared with its sha256 in 20
 
 @contextmanager
 def new_folder(folder: str | os.PathLike[str], *, kind: str) -> Iterator[tuple[Path, JsonObject]]:
-    """Yield an empty folder and a dict for the facts of its manifest; on exit, the folder replaces `folder`.
-
-    Raises:
-        LexiconError: `folder` holds something that is not a `kind`, or writing failed; nothing has changed then.
-    """
+    """Yield an empty folder and a dict for the facts of its manifest; on exit, the folder replaces `folder`. Raises a
+    LexiconError if `folder` holds something that is not a `kind`, or writing failed; nothing has changed then."""
     folder = Path(folder)
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         try:
@@ -39,24 +36,16 @@ def new_folder(folder: str | os.PathLike[str], *, kind: str) -> Iterator[tuple[P
 
 @contextmanager
 def new_file(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yield a path to write to; on exit, the file replaces `path`.
-
-    Raises:
-        LexiconError: writing failed; nothing has changed then.
-    """
+    """Yield a path to write to; on exit, the file replaces `path`. Raises a LexiconError if writing failed; nothing has
+    changed then."""
     with _writing(path), atomic_file(Path(path)) as aside:
         yield aside
 
 
 def open_folder(folder: str | os.PathLike[str], *, kind: str, check_up_to: int = 0) -> JsonObject:
-    """Check a folder against its manifest and return the manifest.
-
-    Args:
-        check_up_to: compare files of up to this many bytes with their sha256, and only the size of larger files.
-
-    Raises:
-        LexiconError: the folder or a file is missing, truncated, changed or of another kind.
-    """
+    """Check a folder against its manifest and return the manifest. Files of up to `check_up_to` bytes are compared with
+    their sha256, and of larger ones the size. Raises a LexiconError if the folder or a file is missing, truncated,
+    changed or of another kind."""
     return read_manifest(
         Path(folder),
         kind=kind,
@@ -68,11 +57,8 @@ def open_folder(folder: str | os.PathLike[str], *, kind: str, check_up_to: int =
 
 
 def check_lexicon(folder: str | os.PathLike[str]) -> None:
-    """Read all files of a saved lexicon and compare them with its manifest.
-
-    Raises:
-        LexiconError: a file is missing, truncated or changed; the message names it.
-    """
+    """Read all files of a saved lexicon and compare them with its manifest. Raises a LexiconError if a file is missing,
+    truncated or changed; the message names it."""
     open_folder(folder, kind=LEXICON, check_up_to=sys.maxsize)
 
 

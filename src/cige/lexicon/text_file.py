@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import IO
 
 from cige.errors import LexiconError
@@ -14,14 +15,13 @@ from cige.text.encodings import UTF16_MARKS, how_to_convert, is_no_text
 ZIP_MAGIC = b"PK\x03\x04"
 UTF8_BOM = b"\xef\xbb\xbf"
 DAMAGE = (OSError, *UNPACKING_ERRORS)  # exceptions that reading a damaged file may raise
+_N_SHOWN = 3
+_N_TRIED, _MAX_BAD_SHARE = 1000, 0.01  # a file with a larger share of bad lines is not UTF-8 text
 
 
 def open_file(path: str | os.PathLike[str]) -> IO[bytes]:
-    """Open a file without decompressing it; see `cige.folders.packed.unpack`.
-
-    Raises:
-        LexiconError: the file is missing, is a folder or a pipe, or cannot be read.
-    """
+    """Open a file without decompressing it; see `cige.folders.packed.unpack`. Raises a LexiconError if the file is
+    missing, is a folder or a pipe, or cannot be read."""
     if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
         # The format is detected by reading the beginning, which is not possible twice with a pipe.
         raise LexiconError(f"{path}: a pipe or device; expected a file, so save its content to a file first")
@@ -38,11 +38,8 @@ def is_zip(path: str | os.PathLike[str]) -> bool:
 
 
 def read_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
-    """Yield (line number from 1, line without its end); the byte order mark of UTF-8 is dropped.
-
-    Raises:
-        LexiconError: the file cannot be read, it is compressed and damaged or truncated, or it is UTF-16 or no text.
-    """
+    """Yield (line number from 1, line without its end); the byte order mark of UTF-8 is dropped. Raises a LexiconError
+    if the file cannot be read, it is compressed and damaged or truncated, or it is UTF-16 or no text."""
     line = 0
     try:
         with open_file(path) as file, unpack(file) as content:
@@ -72,3 +69,41 @@ def damaged(place: str, error: Exception) -> LexiconError:
 def shown(raw: bytes) -> str:
     """Bytes that are not UTF-8 in a printable form."""
     return raw.decode("utf-8", "backslashreplace")
+
+
+class SoundLines:
+    """Iterates over (line number from 1, text) of a UTF-8 file, plain, .gz or .xz, or of `lines` of it.
+
+    A few lines that are not UTF-8 or contain a NUL are left out and counted (`n_bad` of `n_lines`; `bad_lines` has the
+    first of them in a printable form). If they are more than 1%, or the file cannot be read, iterating raises a
+    LexiconError.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], lines: Iterable[tuple[int, bytes]] | None = None) -> None:
+        self._path, self._lines = path, lines
+        self.n_lines = 0
+        self.n_bad = 0
+        self.bad_lines: list[str] = []
+
+    def __iter__(self) -> Iterator[tuple[int, str]]:
+        for number, raw in read_lines(self._path) if self._lines is None else self._lines:
+            self.n_lines = number
+            text = None
+            with suppress(UnicodeDecodeError):
+                text = None if b"\0" in raw else raw.decode("utf-8")
+            if text is not None:
+                yield number, text
+                continue
+            self.n_bad += 1
+            if len(self.bad_lines) < _N_SHOWN:
+                self.bad_lines.append(f"line {number}: {shown(raw[:20])}")
+            self._check(max(_N_TRIED, number))
+        if self.n_bad > 1 or self.n_bad == self.n_lines:
+            self._check(self.n_lines)
+
+    def _check(self, n_tried: int) -> None:
+        if self.n_bad > n_tried * _MAX_BAD_SHARE:
+            raise LexiconError(
+                f"{self._path}: {self.n_bad:,} of the first {self.n_lines:,} lines are not UTF-8 text "
+                f"({self.bad_lines[0]}); expected text with one sentence per line (for GBK: iconv -f gb18030 -t utf-8)"
+            )

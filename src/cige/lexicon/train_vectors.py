@@ -28,13 +28,8 @@ _JIEBA_COUNT = 3  # the count of rare words in jieba's own dictionary
 
 @dataclass(frozen=True)
 class TrainedVectors:
-    """The result of training.
-
-    Attributes:
-        path: the .npz file, for `VectorTable.load`.
-        n_words: number of units with a vector.
-        n_tokens: number of units in the corpus, including rare ones.
-    """
+    """The result of training: the .npz file for `VectorTable.load`, the number of units with a vector, and the number
+    of units in the corpus, including rare ones."""
 
     path: Path
     n_words: int
@@ -55,25 +50,20 @@ def train_vectors(
     seed: int = 0,
     workers: int = 1,
 ) -> TrainedVectors:
-    """Train skip-gram vectors with gensim and write `<out_folder>/<unit>.npz`.
+    """Train skip-gram vectors of `width` numbers with gensim and write `<out_folder>/<unit>.npz`.
 
-    Text is normalised first, and white space is ignored. With one worker, results are reproducible.
+    Text is normalised first, and white space is ignored. With one worker, results are reproducible from the seed.
+    Raises a LexiconError if the corpus cannot be read or contains nothing to train on, gensim or jieba is not
+    installed, or writing failed.
 
     Args:
         corpus_path: UTF-8 text with one sentence per line, plain, .gz or .xz.
-        out_folder: created if it does not exist.
         unit: "char"; "bigram" (c_i c_{i+1}, the last one c_i + "</s>"); "word" (jieba's segmentation).
-        width: numbers per vector.
         window, negative, epochs, min_count: as in gensim: context on either side, noise samples per pair, passes over
             the corpus, and minimum number of occurrences of a unit.
         lexicon: for "word": its words are added to jieba, and every line is also segmented by longest match, so that
             words of the lexicon get a vector even if jieba splits them.
-        seed: determines the initial vectors and sampling.
-        workers: number of threads; more than one is faster but not reproducible.
-
-    Raises:
-        LexiconError: the corpus cannot be read or contains nothing to train on, gensim or jieba is not installed, or
-            writing failed.
+        workers: number of threads.
     """
     if unit not in UNITS:
         raise LexiconError(f"unit {unit!r}: expected one of {', '.join(UNITS)}")

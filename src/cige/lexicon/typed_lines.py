@@ -1,17 +1,27 @@
-"""Read word lists with labels and modes, in columns or as JSON objects."""
+"""Read word lists with labels and modes: in columns, as JSON objects, or with a label after a blank or a slash."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from cige.errors import LexiconError
-from cige.lexicon.delimited import cells_of, parsed_row
-from cige.lexicon.headers import COLUMNS, HEADERS, column_names, header_columns, looks_like_header
-from cige.lexicon.labelled_words import LABEL_OF_POS
-from cige.lexicon.user_word import EVIDENCE, MODES, NO_MODE, is_label
-from cige.lexicon.whole_number import MAX_NUMBER, count_in, is_number
+from cige.lexicon.delimited import (
+    COLUMNS,
+    HEADERS,
+    MAX_NUMBER,
+    cells_of,
+    column_names,
+    count_in,
+    header_columns,
+    is_number,
+    looks_like_header,
+    parsed_row,
+    whole_number,
+)
+from cige.lexicon.user_word import COMMON_TYPES, EVIDENCE, MODES, NO_MODE, is_label
 from cige.text.normalize import fold_width
 
 TAB = "\t"
@@ -23,6 +33,11 @@ BAD_COUNT = "count is not a whole number"
 UNCLOSED = 'quote (") that is not closed'
 NO_HEADER = "looks like a header; name its columns word, label, mode and count"
 TOO_MANY = f"more columns than {', '.join(COLUMNS)}"
+LABEL_OF_POS = {"nr": "PER", "nrt": "PER", "nrfg": "PER", "ns": "LOC", "nt": "ORG", "nz": None}
+"""The labels that jieba's parts of speech of names mean; nz are names of other kinds."""
+_BEFORE_LABEL = (b" ", b"/", b"\xe3\x80\x80")  # the last is an ideographic space
+_WITH_LABEL = re.compile(r"(.*[^\s/])(?:\s+|\s*/\s*)([A-Z][A-Z_-]{1,19})")
+_WITH_POS = re.compile(r"(\S*[^\s/])(?:\s+(\d+))?(?:\s+|\s*/\s*)(" + "|".join(LABEL_OF_POS) + r")")
 
 
 class Entry(NamedTuple):
@@ -66,16 +81,9 @@ def detect_typed(sample: Sequence[bytes]) -> str | None:
 def typed_entries(
     lines: Iterator[tuple[int, bytes]], *, format: str, source: str, delimiter: str | None, quotes: bool
 ) -> Iterator[Entry]:
-    """An entry for every line (number, raw bytes) except the header.
-
-    Args:
-        source: the name of the file, for messages.
-        delimiter: what separates the cells of rows, instead of the format's own.
-        quotes: whether cells may be in quotes.
-
-    Raises:
-        LexiconError: the first row is a header with unknown names, and the other rows do not begin with a word.
-    """
+    """An entry for every line (number, raw bytes) of the file `source` except the header. Cells are separated by
+    `delimiter` or that of the format, and with `quotes` may be in quotes. Raises a LexiconError if the first row is a
+    header with unknown names, and the other rows do not begin with a word."""
     delimiter = delimiter or DELIMITERS.get(format, TAB)
     read = _read_object if format == "jsonl" else _row_reader(COLUMNS, delimiter, quotes, is_named=False)
     remembers = format == "labels"
@@ -160,7 +168,7 @@ def _row_reader(names: Sequence[str], delimiter: str, quotes: bool, *, is_named:
     """
 
     def read(line: int, text: str) -> Entry:
-        row, is_open = parsed_row(text, delimiter) if quotes else (cells_of(text, delimiter, quotes=False), False)
+        row, is_open = parsed_row(text, delimiter, quotes=quotes)
         if is_open:
             return Entry(line, _encoded(row[0]), problem=UNCLOSED)
         if not is_named and len(row) > 1 and is_number(row[1]):
@@ -215,3 +223,33 @@ def _json(line: str) -> object:
 
 def _encoded(word: str) -> bytes:
     return fold_width(word).encode("utf-8")  # without lone surrogates, which JSON can hold
+
+
+def labelled_word(raw: bytes, *, any_label: bool) -> tuple[bytes, str | None, int | None] | None:
+    """The word (UTF-8), label and count of a line such as `张三 PER`, `张三/PER` or jieba's `张三 3 nr`, or None.
+
+    User words may have blanks in them (iPhone 15), so what stands after a blank is a label only if it is a type that
+    nobody means as part of a name, or with `any_label` any capital letters after a word that is not in Latin letters.
+    """
+    if not any(mark in raw for mark in _BEFORE_LABEL):
+        return None
+    text = raw.decode("utf-8", "replace").strip()
+    match = _WITH_LABEL.fullmatch(text)
+    if match is not None:
+        word, label = match.groups()
+        # BOOK may be the last word of an English name, but PER is not.
+        if label in COMMON_TYPES and (not word.isascii() or label in ("PER", "LOC", "ORG", "GPE", "FAC")):
+            return word.encode("utf-8"), label, None
+        return (word.encode("utf-8"), label, None) if any_label and not word.isascii() else None
+    match = _WITH_POS.fullmatch(text)
+    if match is not None and not match[1].isascii():
+        return match[1].encode("utf-8"), LABEL_OF_POS[match[3]], None if match[2] is None else whole_number(match[2])
+    return None
+
+
+def most_are_labelled(sample: Sequence[bytes]) -> bool:
+    """Whether most lines have a label after a blank or a slash, which occurs twice on average."""
+    lines = [raw for raw in sample if raw.strip()]
+    words = [labelled_word(raw, any_label=True) for raw in lines if b"\t" not in raw]
+    labels = [word[1] for word in words if word is not None and word[1] is not None]
+    return 2 * len(labels) > len(lines) and 2 * len(set(labels)) <= len(labels)

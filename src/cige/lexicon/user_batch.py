@@ -46,10 +46,8 @@ class UserBatch:
 def user_batch(words: Iterable[WordTriple]) -> tuple[UserBatch, list[str]]:
     """Pack words; returns them, and those that cannot be used with the reason, for a message.
 
-    Words are read one after the other, and nothing of a word is kept but its text and two numbers.
-
-    Raises:
-        LexiconError: a text, label or mode is no string.
+    Words are read one after the other, and nothing of a word is kept but its text and two numbers. Raises a
+    LexiconError if a text, label or mode is no string.
     """
     blob, labels, modes = bytearray(), array("I"), bytearray()
     numbers: dict[str | None, int] = {None: 0}
@@ -83,14 +81,8 @@ def user_batch(words: Iterable[WordTriple]) -> tuple[UserBatch, list[str]]:
 
 
 def usable(words: Iterable[WordTriple]) -> UserBatch:
-    """The words, packed. A word that is given again with another label or mode keeps the first, as in files.
-
-    Warns:
-        WordListWarning: words are given again with another label or mode.
-
-    Raises:
-        LexiconError: some cannot be used; the message lists them.
-    """
+    """The words, packed. Of a word that is given again with another label or mode, the first is kept, as in files, and
+    a WordListWarning names it. Raises a LexiconError if some words cannot be used; the message lists them."""
     batch, problems = user_batch(words)
     if problems:
         raise LexiconError(f"cannot add {listed_words(problems)}")

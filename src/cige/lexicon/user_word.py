@@ -1,14 +1,18 @@
-"""UserWord: a word that a user added, the entity type that it names, and whether it is evidence or a rule."""
+"""UserWord: a word that a user added, its entity type and its mode; UserChanges: what a user added and removed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 from cige.errors import LexiconError
-from cige.lexicon.headers import column_names
-from cige.lexicon.word_rules import SINGLE, reason_to_refuse
+from cige.json_text import to_json
+from cige.lexicon.delimited import COLUMNS, column_names
+from cige.lexicon.word_rules import MAX_WORD_CHARS, SINGLE, reason_to_refuse
 
 Mode = Literal["evidence", "force", "block", "type", "block_exact"]
 MODES: tuple[Mode, ...] = get_args(Mode)
@@ -23,6 +27,11 @@ NO_MODE = f"unknown mode (expected {', '.join(MODES)})"
 BAD_LABEL = f"not a label (expected up to {MAX_LABEL_CHARS} printable characters; not '*', 'O', blanks, '|' or '?')"
 NO_LABEL = "mode force or type without a label"
 BLOCKED_LABEL = "mode block with a label (a blocked word is no entity of any type)"
+_NAMED_TYPES = "PER PERSON LOC GPE FAC SCENE ORG COMPANY GOVERNMENT PRODUCT BRAND MEDICINE"
+_OTHER_TYPES = "GAME BOOK MOVIE VIDEO SONG WORK TIME DATE POSITION MISC"
+COMMON_TYPES = frozenset(f"{_NAMED_TYPES} {_OTHER_TYPES}".split())
+"""Types that nobody means as words of their own."""
+USER_FILE = "user.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +58,6 @@ class UserWord:
 
 
 UserWords = Iterable[str | UserWord] | Mapping[str, str | None]
-_NAMED_TYPES = "PER PERSON LOC GPE FAC SCENE ORG COMPANY GOVERNMENT PRODUCT BRAND MEDICINE"
-_OTHER_TYPES = "GAME BOOK MOVIE VIDEO SONG WORK TIME DATE POSITION MISC"
-COMMON_TYPES = frozenset(f"{_NAMED_TYPES} {_OTHER_TYPES}".split())
-"""Types that nobody means as words of their own."""
-_FIELDS = {"word": "text", "label": "label", "mode": "mode"}  # what the columns of tables are
 
 
 def user_words_of(words: UserWords) -> list[UserWord]:
@@ -62,37 +66,25 @@ def user_words_of(words: UserWords) -> list[UserWord]:
 
 
 def each_user_word(words: UserWords) -> Iterator[tuple[str, str | None, str]]:
-    """The text, label and mode of each word of a call; they are not checked.
-
-    Args:
-        words: strings, `UserWord`s with label and mode, a dict of words and labels (None for no label), or a DataFrame
-            with a column `word` and, if there are any, `label` and `mode`. They may have the other names of the header
-            of a word file (see `headers.HEADERS`), such as `Label` or 词 and 类型; other columns are ignored.
-
-    Raises:
-        LexiconError: a string was given instead of a list, or an item is not a word.
-    """
+    """The text, label and mode of each word of a call, which are not checked: strings, `UserWord`s, a dict of words and
+    labels (None for no label), or a DataFrame with a column `word` and, if there are any, `label` and `mode`, or with
+    other names of `delimited.HEADERS`, such as 词 and 类型. Raises a LexiconError if a string was given instead of a
+    list, or an item is not a word."""
     if isinstance(words, str):
         raise LexiconError(f"words={words!r}: expected a list of words, such as [{words!r}]")
     if isinstance(words, bytes):
         raise LexiconError("words: expected a list of words, got bytes; decode them first: words.decode('utf-8')")
-    if not (hasattr(words, "to_dict") and hasattr(words, "columns")) and not isinstance(words, Iterable):
-        raise LexiconError(f"words: expected a list of words, got {type(words).__name__}")
-    return _each(words)
-
-
-def _each(words: UserWords) -> Iterator[tuple[str, str | None, str]]:
     if hasattr(words, "to_dict") and hasattr(words, "columns"):
-        yield from ((word.text, word.label, word.mode) for word in _of_table(words))
+        yield from _of_table(words)
         return
-    is_mapping = isinstance(words, Mapping)
-    pairs: Iterable[tuple[Any, str | None]] = (
-        words.items() if isinstance(words, Mapping) else ((word, None) for word in words)
+    if not isinstance(words, Iterable):
+        raise LexiconError(f"words: expected a list of words, got {type(words).__name__}")
+    given: Iterable[tuple[Any, str | None, str]] = (
+        ((text, label, EVIDENCE) for text, label in words.items())
+        if isinstance(words, Mapping)
+        else ((w.text, w.label, w.mode) if isinstance(w, UserWord) else (w, None, EVIDENCE) for w in words)
     )
-    for text, label in pairs:
-        mode: str = EVIDENCE
-        if isinstance(word := text, UserWord) and not is_mapping:
-            text, label, mode = word.text, word.label, word.mode
+    for text, label, mode in given:
         if not isinstance(text, str):
             raise LexiconError(f"words: expected strings or UserWords, got {type(text).__name__}{_instead(text)}")
         if label is not None and not isinstance(label, str):
@@ -109,22 +101,20 @@ def _instead(given: object) -> str:
     return ""
 
 
-def _of_table(table: Any) -> list[UserWord]:
+def _of_table(table: Any) -> Iterator[tuple[str, str | None, str]]:
     """The words of a DataFrame, of pandas or of a library with the same interface; empty cells are no label."""
     names = zip(table.columns, column_names(list(map(str, table.columns))), strict=True)
-    fields = {_FIELDS[column]: name for name, column in names if column in _FIELDS}
-    if "text" not in fields:
+    columns = {column: name for name, column in names if column in COLUMNS}
+    if "word" not in columns:
         listed = ", ".join(map(str, table.columns)) or "no columns"
         raise LexiconError(f"words: a table with {listed}; expected a column word (or 词), and label if there are any")
-    columns = {field: list(table[name]) for field, name in fields.items()}
-    words = []
-    for row in range(len(columns["text"])):
-        cells = {field: values[row] for field, values in columns.items()}
-        given = {field: cell for field, cell in cells.items() if field == "text" or (isinstance(cell, str) and cell)}
-        words.append(UserWord(**given))
-        if not isinstance(words[-1].text, str):
-            raise LexiconError(f"words: row {row + 1} has {given['text']!r} as its word; expected a string")
-    return words
+    texts = list(table[columns["word"]])
+    labels, modes = (list(table[columns[x]]) if x in columns else [None] * len(texts) for x in ("label", "mode"))
+    for row, (text, label, mode) in enumerate(zip(texts, labels, modes, strict=True), start=1):
+        if not isinstance(text, str):
+            raise LexiconError(f"words: row {row} has {text!r} as its word; expected a string")
+        is_labelled, has_mode = (isinstance(cell, str) and bool(cell) for cell in (label, mode))
+        yield text, label if is_labelled else None, mode if has_mode else EVIDENCE
 
 
 def is_label(label: str) -> bool:
@@ -139,10 +129,7 @@ def _is_written_well(label: str) -> bool:
 
 def reason_to_refuse_user_word(word: UserWord, *, was_saved: bool = False) -> str | None:
     """Why a user cannot add `word`, or None. Spaces are allowed, and single characters in mode force and if blocked.
-
-    Args:
-        was_saved: whether it is from a saved model, which may be older than the rules about O, | and ? in labels.
-    """
+    Words that were saved in a model may be older than the rules about O, | and ? in labels."""
     problem = reason_to_refuse(word.text, spaces=True)
     if word.mode not in MODES:
         return NO_MODE
@@ -153,3 +140,72 @@ def reason_to_refuse_user_word(word: UserWord, *, was_saved: bool = False) -> st
     if word.label is not None and not (_is_written_well(word.label) if was_saved else is_label(word.label)):
         return BAD_LABEL
     return NO_LABEL if word.mode in (FORCE, TYPE) and word.label is None else None
+
+
+@dataclass(frozen=True)
+class UserChanges:
+    """The changes of a user: added words with label and mode, and removed words. All words are normalised.
+
+    Removals are applied before additions. A word in both was removed, then added: it is matched, and is removed again
+    once it is no longer among the added words.
+    """
+
+    added: Sequence[UserWord] = ()
+    removed: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.removed)
+
+    def to_dict(self) -> dict[str, object]:
+        """The changes as JSON values; labels and modes are only listed for words that have them."""
+        user: dict[str, object] = {"added": [word.text for word in self.added], "removed": list(self.removed)}
+        labels = {word.text: word.label for word in self.added if word.label is not None}
+        modes = {word.text: word.mode for word in self.added if word.mode != EVIDENCE}
+        return user | ({"labels": labels} if labels else {}) | ({"modes": modes} if modes else {})
+
+    @classmethod
+    def from_dict(cls, user: Mapping[str, Any], *, source: str | PathLike[str]) -> UserChanges:
+        """The changes from the result of `to_dict`, which was read from `source`. Raises a LexiconError if the value
+        has another form, or a word cannot have its label or mode."""
+        if not _is_whole(user):
+            raise LexiconError(
+                f"{source}: not the words that a user changed; expected an object with the lists added and removed, "
+                "and the objects labels and modes"
+            )
+        labels, modes = user.get("labels", {}), user.get("modes", {})
+        words = tuple(UserWord(text, labels.get(text), modes.get(text, EVIDENCE)) for text in user["added"])
+        sound: set[tuple[str | None, str]] = set()  # labels and modes that a word was found to have rightly
+        for word in words:
+            facts = word.label, word.mode
+            is_plain = 2 <= len(word.text) <= MAX_WORD_CHARS and word.text.isalnum()  # nearly every word
+            if facts == (None, EVIDENCE) or (is_plain and facts in sound):
+                continue
+            if reason := reason_to_refuse_user_word(word, was_saved=True):
+                raise LexiconError(f"{source}: {word.text!r} ({reason}); add the words again and save")
+            sound.add(facts)
+        return cls(words, tuple(user["removed"]))
+
+    def save(self, folder: Path) -> None:
+        """Write the changes into a lexicon folder."""
+        (folder / USER_FILE).write_text(to_json(self.to_dict()), encoding="utf-8")
+
+    @classmethod
+    def load(cls, folder: Path) -> UserChanges:
+        """Read the changes from a lexicon folder. Raises a LexiconError if the file cannot be read or has another
+        content."""
+        path = folder / USER_FILE
+        try:
+            user = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError) as reason:
+            raise LexiconError(f"{path}: cannot be read ({reason}); copy the folder again") from reason
+        return cls.from_dict(user, source=path)
+
+
+def _is_whole(user: Any) -> bool:
+    if not isinstance(user, Mapping):
+        return False
+    lists = (user.get("added"), user.get("removed"))
+    maps = (user.get("labels", {}), user.get("modes", {}))
+    return all(isinstance(words, list) and all(isinstance(word, str) for word in words) for words in lists) and all(
+        isinstance(of, Mapping) and all(isinstance(value, str) for value in of.values()) for of in maps
+    )

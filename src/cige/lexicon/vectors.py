@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import zipfile
 import zlib
 from array import array
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -18,19 +20,62 @@ from cige.folders.kinds import LEXICON, VECTORS
 from cige.folders.manifest import kind_of
 from cige.json_text import JsonObject
 from cige.lexicon.base_words import BaseWords
-from cige.lexicon.hash_index import HashIndex
 from cige.lexicon.report import LoadReport, ReportBuilder
-from cige.lexicon.row_file import VECTORS_FILE
 from cige.lexicon.storage import new_file, open_folder
 from cige.lexicon.text_file import is_zip
 from cige.lexicon.vector_files import open_vectors
 from cige.lexicon.word_blob import BAD_HEADER, WordBlob, load_array
 from cige.lexicon.word_rules import DUPLICATE
 
-PRESENT_FILE = "present.npy"
-
+HASHES_FILE = "hashes.npy"
+ROWS_FILE = "rows.npy"
+VECTORS_FILE, PRESENT_FILE = "vectors.npy", "present.npy"
 VectorLength = Literal["own", "unit"]
 """Whether the initial vectors of a model are used unchanged or scaled to length 1."""
+
+
+def word_hash(word: str) -> int:
+    """A 64-bit hash that is the same on every machine and in every run."""
+    return int.from_bytes(hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+
+
+@dataclass(frozen=True)
+class HashIndex:
+    """Finds the rows of words by hash: ascending hashes, uint64[V], the row of each, uint32[V], and the V words by row.
+    If two words have the same hash, the words themselves are compared."""
+
+    hashes: np.ndarray
+    rows: np.ndarray
+    words: WordBlob
+
+    @classmethod
+    def build(cls, words: WordBlob) -> HashIndex:
+        hashes = np.fromiter(map(word_hash, words), dtype=np.uint64, count=len(words))
+        order = np.argsort(hashes, kind="stable")
+        return cls(hashes=hashes[order], rows=order.astype(np.uint32), words=words)
+
+    @classmethod
+    def load(cls, folder: Path, words: WordBlob) -> HashIndex:
+        return cls(hashes=load_array(folder / HASHES_FILE), rows=load_array(folder / ROWS_FILE), words=words)
+
+    def save(self, folder: Path) -> None:
+        np.save(folder / HASHES_FILE, self.hashes)
+        np.save(folder / ROWS_FILE, self.rows)
+
+    def find(self, words: Iterable[str]) -> np.ndarray:
+        """int64[n]: the row of each word, or -1 if it has none."""
+        words = list(words)
+        wanted = np.fromiter(map(word_hash, words), dtype=np.uint64, count=len(words))
+        places = np.searchsorted(self.hashes, wanted)
+        numbers = np.full(len(words), -1, dtype=np.int64)
+        for i, (word, place) in enumerate(zip(words, places.tolist(), strict=True)):
+            while place < len(self.hashes) and self.hashes[place] == wanted[i]:
+                row = int(self.rows[place])
+                if self.words[row] == word:
+                    numbers[i] = row
+                    break
+                place += 1
+        return numbers
 
 
 class VectorTable:
@@ -67,11 +112,7 @@ class VectorTable:
     def load(cls, path: str | os.PathLike[str]) -> VectorTable:
         """Read vectors. The format is detected by content: an .npz file that `train_vectors` wrote, word2vec text
         (plain, .gz, .xz) or binary, or a folder that `convert_vectors` or `build_with_vectors` wrote, which is mapped
-        from disk.
-
-        Raises:
-            LexiconError: the file is missing, damaged or has another format.
-        """
+        from disk. Raises a LexiconError if the file is missing, damaged or has another format."""
         path = Path(path)
         if path.is_dir():
             return cls._load_lexicon(path) if kind_of(path) == LEXICON else cls._load_folder(path)
@@ -145,10 +186,8 @@ class VectorTable:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write an .npz with the fields words (joined by newlines), vectors and counts (0 if unknown).
 
-        Vectors are written as float16, unless a number is too large for it.
-
-        Raises:
-            LexiconError: writing failed; an older file is kept.
+        Vectors are written as float16, unless a number is too large for it. Raises a LexiconError if writing failed; an
+        older file is kept.
         """
         counts = np.zeros(len(self), dtype=np.int64) if self.counts is None else self.counts
         with np.errstate(over="ignore"):
@@ -193,10 +232,7 @@ def _matrix(path: Path) -> np.ndarray:
 
 def keep_vectors(folder: Path, aside: Path, fingerprint: str) -> JsonObject | None:
     """Copy the vectors of a lexicon folder to `aside`, which will replace it; returns their facts in the manifest.
-
-    Raises:
-        LexiconError: they are the vectors of other words than those with this fingerprint.
-    """
+    Raises a LexiconError if they are the vectors of other words than those with this fingerprint."""
     if not (folder / VECTORS_FILE).is_file():
         return None
     facts = open_folder(folder, kind=LEXICON)

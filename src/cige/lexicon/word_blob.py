@@ -135,11 +135,7 @@ def finish_blob(folder: Path) -> WordBlob:
 
 
 def load_array(file: Path) -> np.ndarray:
-    """Map an .npy file read-only.
-
-    Raises:
-        LexiconError: it is not an .npy file.
-    """
+    """Map an .npy file read-only. Raises a LexiconError if it is not an .npy file."""
     try:
         with open(file, "rb") as opened:
             if opened.read(len(_NPY)) != _NPY:  # NumPy would also open archives

@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any
 
 from cige.errors import LexiconError
-from cige.lexicon.sound_lines import SoundLines
+from cige.lexicon.text_file import SoundLines
 from cige.lexicon.word_rules import MAX_WORD_CHARS
 from cige.text.code_points import is_ideograph, normal_form
 from cige.text.counted import counted
@@ -66,25 +66,27 @@ def count_words(
     n_workers: int = 1,
     on_progress: Callable[[int], None] | None = None,
 ) -> WordCounts:
-    """Segment every line of a corpus and count its words; the result does not depend on `n_workers`.
+    """Segment every line of a corpus and count its words; the result does not depend on `n_workers`, the number of
+    processes.
 
     Width is folded before segmentation and case after it, since segmenters know T恤 but not t恤. Lines of more than
-    10,000 characters are split first, at white space or punctuation if possible.
+    10,000 characters are split first, at white space or punctuation if possible. Raises a LexiconError if the corpus is
+    missing, damaged or not text, or jieba is not installed.
 
     Args:
         corpus_path: UTF-8 text, plain, .gz or .xz; read as a stream, so only the counts are in memory.
         segment: returns the words of a text; None uses jieba. With several workers, it must be picklable.
-        n_workers: number of processes.
         on_progress: called regularly with the number of bytes of text read so far.
-
-    Raises:
-        LexiconError: the corpus is missing, damaged or not text, or jieba is not installed.
     """
     lines = SoundLines(corpus_path)
     n_of_word: Counter[str] = Counter()
     n_chars = n_bytes = 0
-    count_blocks = _count_here if n_workers == 1 else _count_in_processes
-    for block, counts in count_blocks(_blocks(lines), segment, n_workers):
+    blocks = _blocks(lines)
+    for block, counts in (
+        ((block, _count(block, segment)) for block in blocks)
+        if n_workers == 1
+        else _count_in_processes(blocks, segment, n_workers)
+    ):
         n_of_word.update(counts)
         n_chars += sum(map(len, block))
         n_bytes += sum(len(text.encode()) + 1 for text in block)
@@ -118,13 +120,6 @@ def _blocks(lines: SoundLines) -> Iterator[list[str]]:
             block, n_chars = [], 0
     if block:
         yield block
-
-
-def _count_here(
-    blocks: Iterable[list[str]], segment: Segmenter | None, n_workers: int
-) -> Iterator[tuple[list[str], Counter[str]]]:
-    for block in blocks:
-        yield block, _count(block, segment)
 
 
 def _count_in_processes(
@@ -162,11 +157,8 @@ def jieba_segmenter() -> Segmenter:
 
 
 def jieba_tokenizer() -> Any:
-    """A new tokenizer of jieba, whose words are not those of other uses of jieba.
-
-    Raises:
-        LexiconError: jieba is not installed.
-    """
+    """A new tokenizer of jieba, whose words are not those of other uses of jieba. Raises a LexiconError if jieba is not
+    installed."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # jieba uses features that Python has since deprecated

@@ -11,22 +11,22 @@ from itertools import chain, islice
 from typing import cast
 
 from cige.errors import LexiconError
-from cige.lexicon.delimited import joined_rows, other_delimiter
-from cige.lexicon.headers import column_names
-from cige.lexicon.labelled_words import LABEL_OF_POS, labelled_word, most_are_labelled
+from cige.lexicon.delimited import column_names, count_in, joined_rows, other_delimiter, whole_number
 from cige.lexicon.report import LoadReport, ReportBuilder
 from cige.lexicon.text_file import read_lines, shown
 from cige.lexicon.typed_lines import (
     DELIMITERS,
+    LABEL_OF_POS,
     TYPED_FORMATS,
     Entry,
     detect_typed,
     entry_reader,
     is_json_array,
+    labelled_word,
+    most_are_labelled,
     typed_entries,
 )
 from cige.lexicon.user_word import BAD_LABEL, Mode, UserWord, reason_to_refuse_user_word
-from cige.lexicon.whole_number import count_in, whole_number
 from cige.lexicon.word_rules import CONTRADICTION, DUPLICATE, MAX_WORD_CHARS, NOT_UTF8, reason_to_refuse
 from cige.text.normalize import normalize
 
@@ -47,14 +47,8 @@ _TAGGED = re.compile(rb"\S*[\x80-\xff]\S* [0-9]+ (a[dn]?|eng|n[gstz]?|nr(fg|t)?|
 
 @dataclass(frozen=True)
 class WordList:
-    """Distinct words, normalised, in file order.
-
-    Attributes:
-        words: the words.
-        counts: one count per word, or None if the file has none.
-        report: which lines were taken and which were refused.
-        of_words: the label, or None, and the mode of each word.
-    """
+    """Distinct words, normalised, in file order, with one count per word, or None if the file has none, the report of
+    taken and refused lines, and the label, or None, and the mode of each word."""
 
     words: list[str]
     counts: list[int] | None
@@ -90,14 +84,14 @@ def read_words(
             header), "labels" (word<TAB>label<TAB>mode), "csv" (word,label,mode), "jsonl" ({"word": ..., "label": ...,
             "mode": ...}), or "auto". Label and mode are optional. In "labels" and "csv", a number in place of the label
             is a count, also as `12.0` or `1,000`, and never a label. Their first line may be a header with the names of
-            the columns in any order (see `headers.HEADERS`), which must include `word` (or name, 词, 名称 ...) and may
+            the columns in any order (`delimited.HEADERS`), which must include `word` (or name, 词, 名称 ...) and may
             include `label` (or type, 标签, 类型, 类别), `mode` and `count`; other columns are ignored. A first row that
             looks like a header of other names is refused. Cells of "csv", and of "labels" in a file whose name ends
             in .tsv, may be in quotes and then have line breaks in them; a quote that is not closed costs its line.
             "auto" reads what stands after a tab as a label or a count wherever it stands, however few lines have one,
             and a file whose name ends in .csv as "csv" if it has commas or quotes, if all lines have semicolons
             (or ，) instead, or if its first line is the header `word`. Of user words, "auto" also reads `word label`
-            and `word/label`, and the labels of jieba's `word count nr` (see `labelled_words`).
+            and `word/label`, and the labels of jieba's `word count nr` (see `labelled_word`).
         min_count: words with a smaller count are skipped; the file must have counts.
         spaces: whether these are user words, which may contain spaces as in "iPhone 15 Pro" (so "auto" does not detect
             "pairs"), and may have a single character if their mode is force or block.
@@ -189,14 +183,10 @@ def read_words(
 
 
 def detect_format(sample: list[bytes], *, spaces: bool = False) -> str:
-    """Detect the format from the first lines: the one that most of them have, or "list" if there is none.
-
-    For formats with tabs fewer are enough, since words contain no tabs: half of the lines for counts, one for labels.
-
-    Args:
-        spaces: whether words may contain spaces. Numbers after a space are counts then only if most lines have a part
-            of speech after them, as in jieba's dictionaries ("云计算 5 n"): in "iPhone 15" they belong to the name.
-    """
+    """Detect the format from the first lines: the one that most of them have, or "list" if there is none. For formats
+    with tabs fewer are enough, since words contain no tabs: half of the lines for counts, one for labels. If words may
+    contain spaces, numbers after a space are counts only if most lines have a part of speech after them, as in jieba's
+    dictionaries ("云计算 5 n"): in "iPhone 15" they belong to the name."""
     sample = [raw for raw in sample if raw.strip()]
     if word2vec_width(sample) is not None:
         return "word2vec"
@@ -206,8 +196,8 @@ def detect_format(sample: list[bytes], *, spaces: bool = False) -> str:
     typed = detect_typed(sample)
     if 2 * sum(_count(raw.split(b"\t")) is not None for raw in sample) >= len(sample) and not (spaces and typed):
         return "counts"
-    is_pair = _is_tagged if spaces else _is_counted
-    if 2 * sum(map(is_pair, sample)) > len(sample):
+    is_pair = [bool(_TAGGED.fullmatch(raw.strip())) if spaces else _count(raw.split()) is not None for raw in sample]
+    if 2 * sum(is_pair) > len(sample):
         return "pairs"
     return typed or "list"
 
@@ -259,13 +249,9 @@ def _content_lines(lines: Iterator[tuple[int, bytes]], report: ReportBuilder) ->
 
 
 def _entries(lines: Iterator[tuple[int, bytes]], *, format: str, columns: bool, any_label: bool) -> Iterator[Entry]:
-    """An entry for every line of a format that is not in TYPED_FORMATS.
-
-    Args:
-        columns: whether lines of a list, or of words with counts, may have a label after a tab, a blank or a slash:
-            those from which the format was detected had none after a tab.
-        any_label: whether any capital letters after a blank or a slash are a label; else only common types are.
-    """
+    """An entry for every line of a format that is not in TYPED_FORMATS. With `columns`, lines of a list, or of words
+    with counts, may have a label after a tab, a blank or a slash (those from which the format was detected had none
+    after a tab); after a blank or a slash only common types are labels, or with `any_label` any capital letters."""
     if format == "word2vec":
         yield from _word2vec_entries(lines)
     elif format == "list" and columns:
@@ -310,14 +296,6 @@ def _word2vec_entries(lines: Iterator[tuple[int, bytes]]) -> Iterator[Entry]:
     for line, raw in chain(sample[1:] if is_header(first) else sample, lines):
         fields = raw.rstrip().replace(b"\t", b" ").rsplit(b" ", width) if width else [raw]
         yield Entry(line, fields[0], problem=None if width and len(fields) == width + 1 else NO_VECTOR)
-
-
-def _is_counted(raw: bytes) -> bool:
-    return _count(raw.split()) is not None
-
-
-def _is_tagged(raw: bytes) -> bool:
-    return _TAGGED.fullmatch(raw.strip()) is not None
 
 
 def _count(fields: list[bytes]) -> int | None:

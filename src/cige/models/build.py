@@ -18,11 +18,11 @@ from cige.data.vocabulary import (
     CodeTable,
     Vocabulary,
     code_of,
+    count_words,
     rows_of_words,
     seen_first,
     split_bigram,
 )
-from cige.data.word_counts import count_words
 from cige.errors import ModelError
 from cige.lattice.lattice import Lattice
 from cige.lexicon.lexicon import Lexicon

@@ -12,7 +12,7 @@ class ComponentsConfig:
     """The settings of `nn.components`; widths are those of MECT."""
 
     table: str
-    """A file with the components of characters (see data/component_file.py); a path, relative to the data folder."""
+    """A file with the components of characters (see data/components.py); a path, relative to the data folder."""
     embedding_width: int = 30
     """Width of the vector of a component, and of the convolution over the components of a character."""
     width: int = 50

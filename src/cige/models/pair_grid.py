@@ -17,9 +17,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from cige.data.batch import LatticeBatch
+from cige.data.gold_spans import NONE
 from cige.data.sentence import Span
 from cige.data.vocabulary import USER
-from cige.data.word_pair_classes import NONE
 from cige.models.encoder import LatticeEncoder
 from cige.models.pair_grid_config import PairGridConfig
 from cige.models.tagger import TaggerOutput

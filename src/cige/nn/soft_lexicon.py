@@ -9,7 +9,7 @@ Ma, Peng, Zhang, Wei, Huang: "Simplify the Usage of Lexicon in Chinese NER", ACL
     S {花}    {开}      {公}      {司}            the character as a word
 
 The vector of a set is the weighted sum of the vectors of its words, and those of the four sets are concatenated. The
-weight of a word is its count z in the training text (see data.word_counts), or `user_count` for user words. The
+weight of a word is its count z in the training text (see vocabulary.count_words), or `user_count` for user words. The
 character in S, and the special word NONE of an empty set, have a count of 1. Weights are divided by Z, their sum over
 the four sets of a character. There are two forms:
 

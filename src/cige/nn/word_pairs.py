@@ -24,7 +24,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from cige.data.word_pair_classes import N_RELATIONS
+from cige.data.gold_spans import N_RELATIONS
 from cige.nn.dropout import Dropout
 
 DILATIONS = (1, 2, 3)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cige.data.word_pair_classes import N_RELATIONS, NEXT
+from cige.data.gold_spans import N_RELATIONS, NEXT
 
 MAX_PATHS = 64
 

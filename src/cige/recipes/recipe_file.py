@@ -18,23 +18,21 @@ from cige.recipes.yaml_file import Layer, read_layer
 
 EXTENDS = "extends"
 Overrides = Mapping[str, Any] | Sequence[str] | None
+DEFAULT = "default"
+_COLUMN = 44  # where comments begin, unless the setting is longer
 
 
 def read_recipe_file(
     recipe: str | Path, overrides: Overrides = None, *, kind: str | None = None
 ) -> tuple[Settings, dict[str, str]]:
-    """Merge the values of a recipe, of everything that it extends and of `overrides`.
-
-    Returns the values, and where each comes from by key path.
+    """The values of a recipe, of everything that it extends and of `overrides` on top, and where each comes from by key
+    path. Raises a RecipeError for no such recipe, one of another kind, or bad YAML.
 
     Args:
         recipe: the name of a shipped recipe (`weibo/flat`) or the path of a YAML file. In a file, `extends` is a name
             or a path, which is relative to the folder of that file.
         overrides: {"training.n_epochs": 2} or ["training.n_epochs=2"].
         kind: the kind that a shipped recipe must have, or the one that a file extends; one of the kinds of `shipped`.
-
-    Raises:
-        RecipeError: no such recipe, one of another kind, or bad YAML.
     """
     layer = _read(_as_text(recipe), (), kind)
     values, origins = deepcopy(layer.values), dict(layer.origins)
@@ -154,3 +152,30 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {k: _plain(v) for k, v in value.items()}
     return [_plain(v) for v in value] if isinstance(value, (list, tuple)) else value
+
+
+def annotated_yaml(values: Mapping[str, Any], origins: Mapping[str, str] | None = None) -> str:
+    """Nested settings as YAML, a setting per line. `origins` maps key paths ("training.n_epochs") to their comments;
+    other settings are marked as defaults. Without origins there are no comments."""
+    return "".join(f"{line}\n" for line in _lines(values, origins, "", ""))
+
+
+def _lines(values: Mapping[str, Any], origins: Mapping[str, str] | None, prefix: str, indent: str) -> list[str]:
+    lines = []
+    for name, value in values.items():
+        if isinstance(value, Mapping) and value:
+            lines.append(f"{indent}{name}:")
+            lines += _lines(value, origins, f"{prefix}{name}.", indent + "  ")
+            continue
+        line = f"{indent}{name}: {_scalar(value)}"
+        if origins is not None:
+            line = f"{line:<{_COLUMN}}# {origins.get(f'{prefix}{name}', DEFAULT)}"
+        lines.append(line)
+    return lines
+
+
+def _scalar(value: Any) -> str:
+    """One value (or list) on one line."""
+    plain = list(value) if isinstance(value, tuple) else value
+    text = yaml.safe_dump(plain, allow_unicode=True, default_flow_style=True, width=float("inf"))
+    return text.removesuffix("\n").removesuffix("\n...")

@@ -40,14 +40,8 @@ _EXTENDS, _ONLY = "extends", "only"  # keys of a system: the system it extends, 
 
 @dataclass(frozen=True)
 class Shipped:
-    """A shipped recipe.
-
-    Attributes:
-        name: name on the command line.
-        kind: TAGGING, SEARCH or a kind of an extension, such as pretrain.
-        data, system: data set and system of a pair; otherwise "".
-        about: a description in one sentence.
-    """
+    """A shipped recipe: its name on the command line, its kind (TAGGING, SEARCH or a kind of an extension, such as
+    pretrain), data set and system of a pair (otherwise ""), and a description in one sentence."""
 
     name: str
     kind: str
@@ -65,7 +59,8 @@ class Shipped:
 @cache
 def shipped() -> dict[str, Shipped]:
     """All shipped recipes by name: pairs sorted by data set, then the others."""
-    systems = {name: (about(_file(_SYSTEMS, name)), _chain(name)[-1].values.get(_ONLY)) for name in _stems(_SYSTEMS)}
+    files = {name: _file(_SYSTEMS, name) for name in _stems(_SYSTEMS)}
+    systems = {name: (about(file), _read(file).values.get(_ONLY)) for name, file in files.items()}
     recipes = [
         Shipped(f"{data}/{system}", TAGGING, data, system, what)
         for data in _stems(_DATA)
@@ -85,11 +80,8 @@ def example_of(kind: str) -> str:
 
 
 def matching(pattern: str) -> list[str]:
-    """The names of tagging recipes that match a pattern such as `weibo/flat*`.
-
-    Raises:
-        RecipeError: no recipe matches.
-    """
+    """The names of tagging recipes that match a pattern such as `weibo/flat*`. Raises a RecipeError if no recipe
+    matches."""
     names = [name for name, one in shipped().items() if one.kind == TAGGING and fnmatchcase(name, pattern)]
     if not names:
         raise RecipeError(f"{pattern}: no recipe has such a name; `cige recipes list` prints them all")
@@ -109,8 +101,9 @@ def layers_of(name: str) -> list[Layer]:
         return [_read(_single(name))]
     layers = [_read(FOLDER / "tagging.yaml"), _read(_file(_DATA, one.data))]
     pairs = _read(FOLDER / PAIRS)
-    for system, layer in zip(_ancestry(one.system), _chain(one.system), strict=True):
-        layers.append(_without(layer, _EXTENDS, _ONLY))
+    for system, layer in _chain(one.system):
+        own_values = {key: value for key, value in layer.values.items() if key not in (_EXTENDS, _ONLY)}
+        layers.append(Layer(own_values, layer.origins))
         pair = f"{one.data}/{system}"
         if pair in pairs.values:
             layers.append(_section(pairs, pair))
@@ -122,7 +115,7 @@ def no_such_recipe(given: str, *, kind: str | None = None, extended_by: object =
     by = "" if extended_by is None else f" (extended by {extended_by})"
     data, _, system = given.partition("/")
     if data in _stems(_DATA) and system in _stems(_SYSTEMS):
-        only = _chain(system)[-1].values[_ONLY]
+        only = _read(_file(_SYSTEMS, system)).values[_ONLY]
         return f"{given}: no such recipe{by}; {system} is for {', '.join(only)} only"
     names = [name for name, one in shipped().items() if kind in (None, one.kind)]
     wanted = given.removeprefix("recipes/").removesuffix(".yaml").replace("pretraining/", "pretrain/")
@@ -158,16 +151,10 @@ def files_of(name: str) -> list[Path]:
     return [_file(_SYSTEMS, one.system), _file(_DATA, one.data)] if one.data else [_single(name)]
 
 
-def _ancestry(system: str) -> list[str]:
+def _chain(system: str) -> list[tuple[str, Layer]]:
     """A system and all systems that it extends, starting from the base."""
-    names = [system]
-    while _EXTENDS in (values := _read(_file(_SYSTEMS, names[0])).values):
-        names.insert(0, values[_EXTENDS])
-    return names
-
-
-def _chain(system: str) -> list[Layer]:
-    return [_read(_file(_SYSTEMS, name)) for name in _ancestry(system)]
+    layer = _read(_file(_SYSTEMS, system))
+    return [*(_chain(layer.values[_EXTENDS]) if _EXTENDS in layer.values else ()), (system, layer)]
 
 
 @cache
@@ -194,10 +181,6 @@ def _place(folder: str) -> Path:
 @cache
 def _read(path: Path) -> Layer:
     return read_layer(path, called=path.name if path.parent == FOLDER else f"{path.parent.name}/{path.name}")
-
-
-def _without(layer: Layer, *names: str) -> Layer:
-    return Layer({k: v for k, v in layer.values.items() if k not in names}, layer.origins)
 
 
 def _section(layer: Layer, name: str) -> Layer:

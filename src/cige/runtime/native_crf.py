@@ -23,7 +23,7 @@ class NativeCRF:
     Args:
         start, transitions, end: float64[L], [L, L] from (row) to (column), [L]; -inf where forbidden.
         tags: the L tag names, in `scheme`. Spans of UNKNOWN_TYPE are only returned for sentences with a user word of a
-            type that the model lacks, since their label depends on it (tagging.unknown_types).
+            type that the model lacks, since their label depends on it (tagging.user_rules).
         max_lengths: label -> maximum length in characters; other labels have no limit.
         library: the compiled runtime.
 

@@ -35,8 +35,8 @@ from cige.runtime.network import Network, network_of, without_components
 from cige.runtime.precision import FLOAT32
 from cige.runtime.ragged import RaggedLattices, RowReader, closed_chars, padded
 from cige.runtime.tagger_folder import WEIGHTS, TaggerFolder, opened
-from cige.tagging.blocked_edges import cut_edges, edges_to_cut, without_blocked
-from cige.tagging.scored_span import FoundSpans, ScoredSpan
+from cige.tagging.blocking import cut_edges, edges_to_cut, without_blocked
+from cige.tagging.prediction_model import FoundSpans, ScoredSpan
 
 if TYPE_CHECKING:
     from cige.models.model import LatticeModel
@@ -172,7 +172,7 @@ class NativeModel:
         families: Mapping[str, Sequence[str]] | None,
     ) -> np.ndarray:
         """float32[sum of n_chars, L or more], with which no new entity reaches beyond a blocked span (see
-        tagging.blocked_edges)."""
+        tagging.blocking)."""
         assert self.chain is not None
         free = [without_blocked(lattice) for lattice in lattices]
         rules = NativeRules(free, self.chain, self.labels)

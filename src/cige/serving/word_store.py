@@ -15,8 +15,7 @@ from cige.errors import CigeError, LexiconError
 from cige.folders.atomic import atomic_file
 from cige.json_text import to_json
 from cige.lexicon.lexicon import Lexicon
-from cige.lexicon.user_changes import UserChanges
-from cige.lexicon.user_word import UserWord, reason_to_refuse_user_word
+from cige.lexicon.user_word import UserChanges, UserWord, reason_to_refuse_user_word
 from cige.lexicon.word_rules import CONTRADICTION
 from cige.serving.refusals import refused_word, shown
 from cige.text.normalize import normalize

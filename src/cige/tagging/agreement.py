@@ -8,41 +8,30 @@ its measure of confidence in the same way (Zhou and Li, 2005).
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from typing import TypeAlias
 
 from cige.data.sentence import EITHER, OPEN, Span
 from cige.entities.entity import Entity
 
-
-@dataclass(frozen=True)
-class Judge:
-    """A model whose predictions are compared with those of others.
-
-    Attributes:
-        labels: the labels for which only this model is used; if empty, all labels that no other judge lists.
-    """
-
-    labels: frozenset[str] = frozenset()
+Judge: TypeAlias = frozenset[str]
+"""A model whose predictions are compared with those of others, by the labels for which only this model is used; if
+empty, it is used for all labels that no other judge lists."""
 
 
 def judged(label: str, judge: Judge, judges: Collection[Judge]) -> bool:
     """Whether the predictions of a judge are used for a label."""
-    return label in judge.labels if judge.labels else not any(label in other.labels for other in judges)
+    return label in judge if judge else not any(label in other for other in judges)
 
 
 def agreed_spans(
     entities_of_judges: Sequence[Sequence[Entity]], judges: Sequence[Judge], *, min_score: float = 0.5
 ) -> tuple[Span, ...]:
-    """The spans of a text that the judges agree on, sorted and disjoint.
+    """The spans of a text that the judges agree on, sorted and disjoint, given the entities of each judge, sorted and
+    disjoint.
 
     Overlapping entities form a group. If all judges that are used for its labels predict the same span with a score of
     at least `min_score`, the result is that span with their label, or with all of their labels joined by EITHER;
     otherwise the part of the text that the group covers is OPEN.
-
-    Args:
-        entities_of_judges: the entities of each judge, sorted and disjoint.
-        judges: the judge of each item of `entities_of_judges`.
-        min_score: minimum score of every entity in a group.
     """
     finds = sorted(
         (entity.start, entity.end, number, entity)

@@ -4,17 +4,25 @@ This constraint concerns several tags at once, so scores of single tags cannot e
 gets copies of the tags: an entity that begins at the start of the span is tagged with these copies, and the copy that
 would close it at the end of the span is ruled out. The result is an ordinary CRF with more tags, so its best tags and
 its probabilities are exact: those of the trained CRF given that no blocked span is an entity.
+
+In addition, no longer entity takes the place of a blocked word unless the model finds one there without the rule. The
+best tags without a span are often those of the same span with a neighbouring character: 在南京市长江大桥 in place of
+南京市长江大桥. A longer name that the model itself finds, as 天津大学 over a blocked 天津, stays.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from cige.data.sentence import Span
 from cige.data.tags import split_tag
+from cige.lattice.lattice import Lattice
 from cige.nn.crf_numpy import NumpyCRF, SegmentMarginals
+from cige.tagging.edges import trimmed
+from cige.tagging.prediction_model import ScoredSpan
 
 _ROLES = {"O": "O", "B": "B", "M": "M", "I": "M", "E": "E", "S": "S"}
 _ROLES_WITHOUT_CLOSING = {"O": "O", "B": "BS", "I": "ME"}  # BIO: the entity continues, or this tag is its last
@@ -22,12 +30,8 @@ PLAIN = -1
 
 
 class BlockingCRF(NumpyCRF):
-    """The CRF of one sentence; emissions, tags and probabilities are those of the L tags of the trained CRF.
-
-    Args:
-        crf: the trained CRF over the L `tags`, which are of `scheme`.
-        blocked: the blocked spans [start, end) of the sentence.
-    """
+    """The CRF of one sentence with `blocked` spans [start, end), made of the trained CRF over the L `tags`; emissions,
+    tags and probabilities are those of these tags."""
 
     def __init__(self, crf: NumpyCRF, *, tags: Sequence[str], scheme: str, blocked: Sequence[tuple[int, int]]):
         self._trained = crf
@@ -83,7 +87,7 @@ class _MergedMarginals(SegmentMarginals):
 
     def probability(self, sentence: int, start: int, tags: Sequence[int]) -> float:
         """Like `SegmentMarginals.probability`, summed over the copies of each tag."""
-        log_p, before = None, np.flatnonzero(self._base == tags[0])
+        before = np.flatnonzero(self._base == tags[0])
         log_p = self._alpha[sentence, start, before]
         for place, tag in enumerate(tags[1:], start=start + 1):
             here = np.flatnonzero(self._base == tag)
@@ -95,14 +99,9 @@ class _MergedMarginals(SegmentMarginals):
 
 @dataclass(frozen=True)
 class Group:
-    """Blocked spans of several characters that one set of copies follows.
-
-    Attributes:
-        starts: where they begin, sorted.
-        last: the last end of each of them.
-        open_ends: the ends before it that are not blocked.
-        slot: the number of the set. Overlapping groups have different sets, and sets are few.
-    """
+    """Blocked spans of several characters that one set of copies follows: where they begin, sorted; the last end of
+    each of them; the ends before it that are not blocked; and the number of the set. Overlapping groups have different
+    sets, and sets are few."""
 
     starts: tuple[int, ...]
     last: int
@@ -187,3 +186,31 @@ def copies_of(tags: Sequence[str], scheme: str, *, n_slots: int) -> Copies:
                 slots += [(slot, True) for slot in range(n_slots)]
             rows += [(k, role, label, slot, leaves) for slot, leaves in slots]
     return Copies(*map(np.array, zip(*rows, strict=True)))
+
+
+def without_blocked(lattice: Lattice) -> Lattice:
+    """The same lattice without its blocked spans."""
+    return replace(lattice, rules=replace(lattice.rules, blocked=()))
+
+
+def edges_to_cut(lattice: Lattice, spans: Iterable[Span | ScoredSpan]) -> list[int]:
+    """The positions, sorted, at which no entity may go on from the character before: the edges of blocked spans, except
+    of those beyond which an entity of `spans` reaches that is not blocked itself. `spans` are the entities of the best
+    tags of `without_blocked(lattice)`."""
+    blocked = np.array(lattice.rules.blocked, np.int64).reshape(-1, 2)
+    starts, ends = blocked[:, 0], blocked[:, 1]
+    is_open = np.zeros(len(blocked), bool)
+    for span in spans:
+        edges = trimmed(lattice.text, span.start, span.end)
+        if edges and edges not in lattice.rules.blocked:
+            start, end = edges
+            is_open |= (start < ends) & (end > starts) & ((start < starts) | (end > ends))
+    places = np.unique(blocked[~is_open]).tolist()
+    return [place for place in places if 0 < place < lattice.n_chars]
+
+
+def cut_edges(emissions: np.ndarray, places: Sequence[int], *, tags: Sequence[str], scheme: str) -> None:
+    """Rule out, in float[T, L] emissions of a sentence, that an entity goes on at these positions."""
+    goes_on = np.array([split_tag(tag, scheme)[0] in ("M", "I", "E") for tag in tags])
+    if places:
+        emissions[np.ix_(np.array(places), np.flatnonzero(goes_on))] = -np.inf

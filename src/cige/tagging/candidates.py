@@ -1,4 +1,4 @@
-"""Candidates: all spans with a probability of at least a threshold, whether or not the best tags contain them."""
+"""The probabilities of spans, and all spans whose probability reaches a threshold."""
 
 from __future__ import annotations
 
@@ -7,9 +7,22 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from cige.data.sentence import Span
-from cige.data.tags import split_tag
+from cige.data.tags import spans_to_tags, split_tag
 from cige.nn.crf_numpy import SegmentMarginals
-from cige.tagging.span_probability import span_probability
+
+
+def span_probability(
+    marginals: SegmentMarginals, row: int, span: Span, n_chars: int, *, tag_ids: Mapping[str, int], scheme: str
+) -> float:
+    """The probability, 0..1, that sentence `row` of `n_chars` characters has exactly this entity; `tag_ids` are the
+    indices of the tags of `scheme`."""
+    length = span.end - span.start
+    tags = [tag_ids[tag] for tag in spans_to_tags(length, [Span(0, length, span.label)], scheme)]
+    probability = marginals.probability(row, span.start, tags)
+    if scheme == "BIO" and span.end < n_chars:  # without a closing tag, longer entities share the prefix
+        longer = marginals.probability(row, span.start, [*tags, tag_ids[f"I-{span.label}"]])
+        probability = max(0.0, probability - longer)
+    return probability
 
 
 def candidate_spans(
@@ -23,15 +36,11 @@ def candidate_spans(
     scheme: str,
     max_lengths: Mapping[str, int],
 ) -> list[tuple[int, int, float]]:
-    """(start, end, probability) of the spans that are an entity of one of `labels` with at least this probability.
+    """(start, end, probability) of the spans in sentence `row` of a batch that are an entity of one of `labels`, none
+    longer than its label allows, with a probability of at least `threshold`, which is above 0.
 
     The probability is the sum over the labels. A span needs tags that open, continue and close an entity of one of
     them, so only characters where such tags are probable enough are considered; no span above the threshold is missed.
-
-    Args:
-        marginals: the marginals of a batch, whose sentence `row` has `n_chars` characters.
-        threshold: the minimum probability; must be greater than 0.
-        max_lengths: label -> maximum length in characters; other labels have no limit.
     """
     probabilities = marginals.tag_probabilities(row)[:n_chars]
     parts = [split_tag(tag) for tag in tags]

@@ -5,8 +5,7 @@ The decoder of runtime.native_model is the same in C; tests/runtime compares the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
 import numpy as np
@@ -14,17 +13,13 @@ import numpy as np
 from cige.data.sentence import Span
 from cige.data.tags import split_tag
 from cige.lattice.lattice import Lattice
-from cige.nn.crf_numpy import NumpyCRF, SegmentMarginals
+from cige.nn.crf_numpy import NumpyCRF
 from cige.tagging.best_spans import best_spans, close
-from cige.tagging.blocked_edges import cut_edges, edges_to_cut, without_blocked
-from cige.tagging.blocking import BlockingCRF
-from cige.tagging.candidates import candidate_spans
-from cige.tagging.forcing import with_forced_spans, without_forced
-from cige.tagging.prediction_model import PredictionModel
-from cige.tagging.scored_span import FoundSpans, ScoredSpan
+from cige.tagging.blocking import BlockingCRF, cut_edges, edges_to_cut, without_blocked
+from cige.tagging.candidates import candidate_spans, span_probability
+from cige.tagging.prediction_model import FoundSpans, PredictionModel, ScoredSpan
 from cige.tagging.selection import Selection
-from cige.tagging.span_probability import span_probability
-from cige.tagging.unknown_types import without_unknown_type
+from cige.tagging.user_rules import with_forced_spans, without_forced, without_unknown_type
 
 
 def found_spans(
@@ -48,7 +43,7 @@ def found_spans(
 def _with_blocked_edges(
     model: PredictionModel, emissions: np.ndarray, lattices: Sequence[Lattice], chosen: Selection
 ) -> np.ndarray:
-    """float[B, T, L]: emissions with which no new entity reaches beyond a blocked span; see `blocked_edges`."""
+    """float[B, T, L]: emissions with which no new entity reaches beyond a blocked span; see `blocking`."""
     rows = [row for row, lattice in enumerate(lattices) if lattice.rules.blocked]
     if not rows:
         return emissions
@@ -77,37 +72,6 @@ def _crfs(model: PredictionModel, lattices: Sequence[Lattice]) -> Iterator[tuple
             yield BlockingCRF(model.crf, tags=model.tags, scheme=model.scheme, blocked=blocked), [row]
 
 
-@dataclass(frozen=True)
-class _Marginals:
-    """The probabilities of spans of one sentence, which is `row` of `marginals`."""
-
-    marginals: SegmentMarginals
-    row: int
-    n_chars: int
-    tag_ids: Mapping[str, int]
-    scheme: str
-
-    def probability(self, start: int, end: int, labels: Iterable[str]) -> float:
-        """That [start, end) is an entity of one of these labels."""
-        of_span = partial(span_probability, self.marginals, self.row, tag_ids=self.tag_ids, scheme=self.scheme)
-        return min(1.0, sum(of_span(Span(start, end, label), self.n_chars) for label in labels))
-
-    def candidates(self, chosen: Selection, limits: Mapping[str, int]) -> Iterator[ScoredSpan]:
-        """All spans that reach the threshold of a reported label."""
-        for name, threshold in (chosen.thresholds or {}).items():
-            spans = candidate_spans(
-                self.marginals,
-                self.row,
-                self.n_chars,
-                chosen.families[name],
-                threshold=threshold,
-                tags=list(self.tag_ids),
-                scheme=self.scheme,
-                max_lengths=limits,
-            )
-            yield from (ScoredSpan(start, end, name, probability) for start, end, probability in spans)
-
-
 def _read(
     model: PredictionModel, crf: NumpyCRF, emissions: np.ndarray, lattices: Sequence[Lattice], chosen: Selection
 ) -> Iterator[FoundSpans]:
@@ -125,14 +89,33 @@ def _read(
         if marginals is None or row not in rows:
             yield FoundSpans(())
             continue
-        own = _Marginals(marginals, rows.index(row), lattice.n_chars, tag_ids, model.scheme)
+        place, n_chars = rows.index(row), lattice.n_chars
+        of_span = partial(span_probability, marginals, place, n_chars=n_chars, tag_ids=tag_ids, scheme=model.scheme)
         scored = []
         for span in spans:
             family = chosen.families[chosen.reported[span.label]] if span.label in chosen.reported else [span.label]
-            probability = own.probability(span.start, span.end, family)
-            scored.append(ScoredSpan(span.start, span.end, span.label, probability))
+            scored.append(ScoredSpan(span.start, span.end, span.label, _of_one(family, span.start, span.end, of_span)))
+        candidates = [
+            ScoredSpan(start, end, name, probability)
+            for name, threshold in (chosen.thresholds or {}).items()
+            for start, end, probability in candidate_spans(
+                marginals,
+                place,
+                n_chars,
+                chosen.families[name],
+                threshold=threshold,
+                tags=model.tags,
+                scheme=model.scheme,
+                max_lengths=limits,
+            )
+        ]
         yield FoundSpans(
             scored,
-            [own.probability(word.start, word.end, types) for word in lattice.rules.typed],
-            without_forced(list(own.candidates(chosen, limits)), lattice) if finds_all else None,
+            [_of_one(types, word.start, word.end, of_span) for word in lattice.rules.typed],
+            without_forced(candidates, lattice) if finds_all else None,
         )
+
+
+def _of_one(labels: Iterable[str], start: int, end: int, probability: Callable[[Span], float]) -> float:
+    """The probability that [start, end) is an entity of one of these labels."""
+    return min(1.0, sum(probability(Span(start, end, label)) for label in labels))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from cige.tagging.prediction_model import ScoredSpan
 from cige.text.closed import Stretch, within
 
 CLOSER_OF = dict(zip("《〈「『【〔〖〘〚“‘（([{⟨«‹＜［｛", "》〉」』】〕〗〙〛”’）)]}⟩»›＞］｝", strict=True))
@@ -15,6 +16,7 @@ KEPT_LAST = frozenset("%％‰")
 ABBREVIATION = re.compile(
     r"(?:(?<![A-Za-z])[A-Za-z]|(?<![A-Z])(?:Inc|Ltd|Co|Corp|Bros|Jr|Sr|Dr|Mr|Mrs|St|No|Mt|vs|etc))[.．]$"
 )
+_LATIN = re.compile("[A-Za-z][A-Za-z]")
 
 
 def trimmed(text: str, start: int, end: int) -> tuple[int, int] | None:
@@ -84,3 +86,55 @@ def is_outside_names(char: str) -> bool:
     """Whether names cannot begin or end with this character: punctuation, whitespace and invisible characters."""
     category = unicodedata.category(char)
     return category[0] in "PZ" or category in ("Cc", "Cf", "Cs")
+
+
+def splits_word(text: str, place: int) -> bool:
+    """Whether an edge before text[place] splits a Latin word.
+
+    A capital letter after a small one begins a word, as the P of iPhone and the A of OpenAI do. (The matching of words
+    is stricter, see `cige.lexicon.matcher`: there, AI is no word of OpenAI.)
+    """
+    if not 0 < place < len(text):
+        return False
+    before, after = text[place - 1], text[place]
+    return _is_latin(before) and _is_latin(after) and not (before.islower() and after.isupper())
+
+
+def with_whole_words(
+    text: str,
+    spans: Sequence[ScoredSpan],
+    *,
+    closed: Sequence[Stretch] = (),
+    max_lengths: Mapping[str, int] | None = None,
+) -> list[ScoredSpan]:
+    """Spans that do not overlap, sorted, with their edges moved outwards where they split a Latin word.
+
+    Of spans that overlap then, those with the highest scores are kept. A span that would reach into a `closed` stretch,
+    or become longer than its label allows, stays as it is.
+    """
+    if not _LATIN.search(text):  # nothing can be split; most texts
+        return list(spans)
+    moved = [_moved(text, span, closed, (max_lengths or {}).get(span.label, len(text))) for span in spans]
+    if all(new is old for new, old in zip(moved, spans, strict=True)):
+        return list(spans)
+    remaining: list[ScoredSpan] = []
+    for span in sorted(moved, key=lambda span: -span.score):
+        if all(span.end <= other.start or other.end <= span.start for other in remaining):
+            remaining.append(span)
+    return sorted(remaining, key=lambda span: (span.start, span.end, span.label))
+
+
+def _moved(text: str, span: ScoredSpan, closed: Sequence[Stretch], longest: int) -> ScoredSpan:
+    start, end = span.start, span.end
+    while splits_word(text, start):
+        start -= 1
+    while splits_word(text, end):
+        end += 1
+    is_same = (start, end) == (span.start, span.end)
+    if is_same or end - start > longest or within(closed, start, end):
+        return span
+    return span._replace(start=start, end=end)
+
+
+def _is_latin(char: str) -> bool:
+    return char.isascii() and char.isalpha()

@@ -28,16 +28,9 @@ WRONG_SHARE = 0.2  # share of the labels that are replaced in the trial with wro
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Scores of a model on labelled sentences.
-
-    Attributes:
-        report: the scores.
-        seconds: time to predict all sentences.
-        labels: the labels that the model reports.
-        errors: the differences between gold and predicted entities, in order.
-        confusion: how often each gold label was predicted as each label; see `entities.errors.confusion`.
-        points: the score of each predicted entity, and whether it is correct.
-    """
+    """Scores of a model on labelled sentences, the time to predict them, and the labels that the model reports; the
+    differences between gold and predicted entities, in order; how often each gold label was predicted as each label
+    (see `entities.errors.confusion`); and the score of each predicted entity, with whether it is correct."""
 
     report: Report
     seconds: float
@@ -99,10 +92,7 @@ def evaluate(
     gold = map_labels([s.spans for s in sentences], labels or {}, model_labels=reported)
     texts = [s.text for s in sentences]
     begin = time.perf_counter()
-    if isinstance(ner, EntityFinder):
-        predicted = list(ner.pipe(texts, batch_size=batch_size, **options))
-    else:
-        predicted = list(ner.pipe(texts, batch_size=batch_size))
+    predicted = list(ner.pipe(texts, batch_size=batch_size, **(options if isinstance(ner, EntityFinder) else {})))
     seconds = time.perf_counter() - begin
     report = score(
         gold,
@@ -149,14 +139,9 @@ class TrialJson(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class UserWordTrial:
-    """A list of user words, and the scores of a model with it.
-
-    Attributes:
-        name: the name of the list; n_words: its number of words.
-        report: the scores with these user words.
-        listed_names: share of the distinct names of the sentences that are in the list, 0..1.
-        listed_entities: the same share for entities, where each occurrence of a name counts, 0..1.
-    """
+    """A list of user words, and the scores of a model with it. `listed_names` is the share of the distinct names of the
+    sentences that are in the list, 0..1, and `listed_entities` the same share for entities, where each occurrence of a
+    name counts."""
 
     name: str
     n_words: int
@@ -198,13 +183,11 @@ def user_word_trials(
 ) -> list[UserWordTrial]:
     """Scores with different user words: none; the names of the sentences; these and random n-grams; each gazetteer.
 
-    The names of the sentences themselves are the best possible list, so their gain is an upper bound. The gain of any
-    other list depends on the share of the names that it contains, which each trial reports as `listed_names`. The
-    lexicon of `ner` is not changed.
-
-    With labels, there are further trials: the names of the sentences with their labels, the same with no label for a
-    fifth of them and with a wrong label for this fifth, and each gazetteer that has labels without its labels. What a
-    wrong label costs is the difference between these two: a list that lacks the label loses its gain in any case.
+    The names of the sentences themselves are the best possible list, so their gain is an upper bound; the gain of any
+    other list depends on the share of the names that it contains (`listed_names`). With labels, there are further
+    trials: the names with their labels, the same with no label for a fifth of them and with a wrong label for this
+    fifth, and each gazetteer that has labels without its labels. What a wrong label costs is the difference between
+    these two: a list that lacks the label loses its gain in any case. The lexicon of `ner` is not changed.
 
     Args:
         labels, train: as in `evaluate`.

@@ -184,13 +184,7 @@ class EntityFinder(ABC):
 
         Texts are read ahead to make batches of similar length. With `batch_size=1`, the entities of each text are
         returned before the next text is read. If the model has a lexicon, its state when `pipe` is called is used for
-        all texts.
-
-        Args:
-            min_score, labels, types, recall: which entities are reported, as in `__call__`.
-            words: additional user words for these texts only, as in `__call__`.
-            consistent: treat each text as a document, as in `__call__`.
-            nested: whether entities may be nested, as in `__call__`.
+        all texts. The other arguments are those of `__call__`.
 
         Raises:
             TypeError: `texts` is a string, or an item of it is not a string.

@@ -7,19 +7,19 @@ that an entity has at least 0.5. The spans of a sentence are decided one by one.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
 
-from cige.entities.label_facts import LabelFacts
+from cige.data.gold_spans import N_RELATIONS, NEXT
 from cige.lattice.lattice import Lattice
 from cige.lexicon.rules import ForcedSpan
+from cige.nn.word_paths import Path, find_paths
 from cige.tagging.edges import trimmed
-from cige.tagging.forcing import forced_entities
-from cige.tagging.scored_span import ScoredSpan
+from cige.tagging.prediction_model import PredictionModel, ScoredSpan
 from cige.tagging.selection import Selection
-from cige.tagging.typing import ENOUGH
-from cige.tagging.word_pairs import decode_relations
+from cige.tagging.user_rules import ENOUGH, forced_entities
 
 Parts = tuple[tuple[int, int], ...]
 MARGIN = 1e-3  # of scores, for rounding
@@ -32,17 +32,11 @@ class PairGrid(Protocol):
     def scores(self) -> str: ...
 
 
-class PairGridModel(Protocol):
+class PairGridModel(PredictionModel, Protocol):
     """A PredictionModel whose head scores pairs of characters."""
-
-    labels: list[str]
-    label_facts: LabelFacts
 
     @property
     def pair_grid(self) -> PairGrid: ...
-
-    @property
-    def tags(self) -> list[str]: ...
 
 
 def decode_grid(
@@ -52,11 +46,9 @@ def decode_grid(
 
     No span overlaps a closed stretch of its lattice, is longer than its label allows, or has punctuation at its edges.
     Forced stretches are always entities: other spans may contain them or are left out if they overlap them. Blocked
-    spans never are. If several labels are reported as one, its probability is that of at least one of them.
-
-    Args:
-        scores: float[B, T, M, K], of the span [i, i + m + 1) and the label k of `model.tags` at [i, m, k]; or if the
-            head scores relations, float[B, T, 2 M - 1, K + 2] (see nn/word_pairs.py).
+    spans never are. If several labels are reported as one, its probability is that of at least one of them. `scores`
+    are float[B, T, M, K], of the span [i, i + m + 1) and the label k of `model.tags` at [i, m, k]; or if the head
+    scores relations, float[B, T, 2 M - 1, K + 2] (see nn/word_pairs.py).
     """
     limits, least = chosen.max_lengths(model.label_facts.max_lengths), _least_score(chosen)
     spans_of_lattices = []
@@ -80,11 +72,8 @@ def _spans(
     limits: Mapping[str, int],
     least: float,
 ) -> list[ScoredSpan]:
-    """The spans of one lattice that rules allow, with the labels and scores with which they are reported.
-
-    Args:
-        least: most spans have no label with a score above it, so none that can be reported.
-    """
+    """The spans of one lattice that rules allow, with the labels and scores with which they are reported. Most have no
+    label with a score above `least`, so none that can be reported."""
     n_chars, band = scores.shape[:2]
     is_open = scores.max(2) > least  # [T, M]
     lengths = np.arange(1, band + 1)
@@ -209,3 +198,33 @@ def _around(span: ForcedSpan, n_chars: int, lengths: np.ndarray) -> np.ndarray:
 
 def _logistic(scores: np.ndarray) -> np.ndarray:
     return 1 / (1 + np.exp(-scores.astype(np.float64).clip(-500, 500)))
+
+
+def decode_relations(scores: np.ndarray, lattice: Lattice, labels: Sequence[str]) -> list[ScoredSpan]:
+    """The entities of a lattice with probabilities and the model's K `labels`, sorted; rules of users are not applied.
+
+    Each pair of characters has its most probable class in `scores`, float[T, 2 M - 1, K + 2] (see nn/word_pairs.py).
+    The score of an entity is the lowest probability of its relations: those of neighbours, and that of its last and
+    first character.
+    """
+    reach = scores.shape[1] // 2
+    spans = []
+    for path in find_paths(scores.argmax(-1)):  # relations to what is beyond the text are on no path
+        cells = _cells(path, reach)
+        probability = min(_probability(scores[first, cell], number) for first, cell, number in cells)
+        parts = path.parts
+        of_entity = parts if len(parts) > 1 else ()
+        spans.append(ScoredSpan(parts[0][0], parts[-1][1], labels[path.type], probability, parts=of_entity))
+    return sorted(spans, key=lambda span: (span.start, span.end, span.label, span.parts))
+
+
+def _cells(path: Path, reach: int) -> list[tuple[int, int, int]]:
+    """(first character, cell, class) of each relation of an entity."""
+    places = path.characters
+    cells = [(a, b - a + reach, NEXT) for a, b in pairwise(places)]
+    return [*cells, (places[-1], places[0] - places[-1] + reach, path.type + N_RELATIONS)]
+
+
+def _probability(scores: np.ndarray, number: int) -> float:
+    exponents = np.exp(scores.astype(np.float64) - scores.max())
+    return float(exponents[number] / exponents.sum())

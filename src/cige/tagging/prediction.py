@@ -10,20 +10,15 @@ from typing import cast
 
 import numpy as np
 
-from cige.data.sentence import Span
 from cige.lattice.lattice import Lattice
 from cige.lexicon.user_word import UNKNOWN_TYPE
 from cige.nn.budget import batches_by_budget
 from cige.tagging.decoding import found_spans
-from cige.tagging.edges import trimmed
-from cige.tagging.forcing import forced_entities
+from cige.tagging.edges import trimmed, with_whole_words
 from cige.tagging.pair_grid import PairGridModel, decode_grid
-from cige.tagging.prediction_model import PredictionModel
-from cige.tagging.scored_span import FoundSpans, ScoredSpan
+from cige.tagging.prediction_model import FoundSpans, PredictionModel, ScoredSpan
 from cige.tagging.selection import Request, Selection, select
-from cige.tagging.typing import with_typed
-from cige.tagging.unknown_types import named_by_user_words
-from cige.tagging.whole_words import with_whole_words
+from cige.tagging.user_rules import forced_entities, label_of_user_word, with_typed
 
 __all__ = ["PredictionModel", "ScoredSpan", "batches_by_size", "decode_spans", "predict_spans"]
 
@@ -66,21 +61,16 @@ def _read(model: PredictionModel, batch: list[Lattice], selection: Selection | N
 def _as_reported(
     decoded: FoundSpans, lattice: Lattice, model: PredictionModel, chosen: Selection, limits: Mapping[str, int]
 ) -> list[ScoredSpan]:
-    """The entities of a lattice, as `decode_spans` describes them, of the spans that a decoder found in it.
-
-    Args:
-        limits: the maximum length of the entities of each label.
-    """
+    """The entities of a lattice, as `decode_spans` describes them, of the spans that a decoder found in it; `limits`
+    are the maximum lengths of the entities of each label."""
     if not (decoded.spans or decoded.candidates or lattice.rules):
         return []
     reported, rules = [], lattice.rules
     score = chosen.score if chosen.calibration is None else chosen.calibration.score
-    for start, end, label, probability, *_ in decoded.spans:
-        if label == UNKNOWN_TYPE:
-            named = named_by_user_words([Span(start, end, UNKNOWN_TYPE)], lattice, model.labels)
-            if not named:
-                continue
-            label = named[0].label
+    for start, end, found, probability, *_ in decoded.spans:
+        label = label_of_user_word(start, end, lattice, model.labels) if found == UNKNOWN_TYPE else found
+        if label is None:
+            continue
         name = chosen.reported.get(label) or chosen.name_of(label, model.labels)
         edges = None if name is None else trimmed(lattice.text, start, end)
         if name is not None and edges and edges not in rules.blocked:
@@ -128,7 +118,7 @@ def decode_spans(
     the probability of exactly this span and label, summed over the labels that are reported as one, and calibrated if
     the model has a calibration. A span that is trimmed keeps its score. Forced stretches are always entities, and
     blocked spans never are (see `cige.lexicon.rules`); nor is anything that reaches beyond one, unless the model finds
-    something there without them (`cige.tagging.blocked_edges`). All other tags and probabilities are conditioned on
+    something there without them (`cige.tagging.blocking`). All other tags and probabilities are conditioned on
     this.
 
     Args:

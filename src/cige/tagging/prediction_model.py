@@ -1,10 +1,10 @@
-"""PredictionModel: what prediction requires of a model, whatever computes it."""
+"""PredictionModel: what prediction requires of a model, whatever computes it, and the spans that it returns."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -12,19 +12,41 @@ from cige.entities.label_facts import LabelFacts
 from cige.lattice.lattice import Lattice
 from cige.lexicon.lexicon import Lexicon
 from cige.nn.crf_numpy import NumpyCRF
-from cige.tagging.scored_span import FoundSpans
+
+
+class ScoredSpan(NamedTuple):
+    """A span [start, end) of a lattice's text with its reported label and score, 0..1.
+
+    A `forced` span has score 1.0 and may extend beyond the end of the text. A discontinuous entity has its `parts`.
+    """
+
+    start: int
+    end: int
+    label: str
+    score: float
+    forced: bool = False
+    parts: tuple[tuple[int, int], ...] = ()
+
+
+class FoundSpans(NamedTuple):
+    """The spans that a decoder found in a lattice, before they are reported; none overlaps a forced stretch.
+
+    Attributes:
+        spans: the spans of the best tags, with labels of the model and probabilities. The compiled decoder leaves them
+            out if it finds candidates, of which it knows no label that the model lacks.
+        typed: for each typed stretch of the lattice's rules, the probability that it is an entity of any type.
+        candidates: all spans that reach the threshold of their reported label, with it; None if only the best tags are
+            asked for.
+    """
+
+    spans: Sequence[ScoredSpan]
+    typed: Sequence[float] = ()
+    candidates: Sequence[ScoredSpan] | None = None
 
 
 class PredictionModel(Protocol):
-    """The interface that prediction requires of a model.
-
-    Attributes:
-        lexicon: the words of its lattices, to which users add words.
-        labels: entity labels, sorted.
-        scheme: tag scheme of `tags`, the L tag names.
-        crf: the CRF that scores tag sequences.
-        label_facts: facts about the labels.
-    """
+    """The interface that prediction requires of a model: the words of its lattices, to which users add words; entity
+    labels, sorted, and facts about them; L tag names of `scheme`; and the CRF that scores tag sequences."""
 
     lexicon: Lexicon
     labels: list[str]

@@ -67,11 +67,8 @@ class ReadWindow(NamedTuple):
 
 
 def read_windows(text: str, snapshot: LexiconSnapshot, facts: LabelFacts | None = None) -> list[ReadWindow]:
-    """The windows of a text that contain more than whitespace, each with its lattice.
-
-    Args:
-        facts: of the model that reads the lattices; None reads the text as it stands.
-    """
+    """The windows of a text that contain more than whitespace, each with its lattice. `facts` are those of the model
+    that reads the lattices; None reads the text as it stands."""
     closed, rules = closed_stretches(text), snapshot.rules(text)
     return [read_window(text, window, snapshot, closed, rules, facts) for window in windows_of(text, facts)]
 

@@ -13,11 +13,8 @@ _NO_TEXT = {  # how files of other programs begin, and what they are
 
 
 def is_utf16(start: bytes) -> bool:
-    """Whether the first bytes of a text that is not UTF-8 are UTF-16.
-
-    It is detected by a byte order mark or by a zero byte: UTF-16 has one in every line break, ASCII letter and digit,
-    and no other encoding of Chinese has any.
-    """
+    """Whether the first bytes of a text that is not UTF-8 are UTF-16, by a byte order mark or a zero byte: UTF-16 has
+    one in every line break, ASCII letter and digit, and no other encoding of Chinese has any."""
     return start.startswith(UTF16_MARKS) or b"\0" in start
 
 
@@ -27,11 +24,8 @@ def is_no_text(start: bytes) -> bool:
 
 
 def how_to_convert(start: bytes) -> str:
-    """The end of an error message about bytes that are not UTF-8, with advice.
-
-    Args:
-        start: the first bytes of the file, and then the line with the first wrong byte, or more.
-    """
+    """The end of an error message about bytes that are not UTF-8, with advice; `start` has the first bytes of the file,
+    and then the line with the first wrong byte, or more."""
     for mark, kind in _NO_TEXT.items():
         if start.startswith(mark):
             return f"{kind}; save its text as a file in UTF-8"

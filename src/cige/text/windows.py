@@ -47,10 +47,8 @@ def split_windows(text: str, *, whole: int = WHOLE, core: int = CORE, context: i
     characters or, if there is none, after `core` characters. Its windows have up to `context` further characters after
     them and half as many before them, and a quarter of this at the end of a sentence. Windows do not extend beyond
     their cell: a line break ends a heading, a list item or a message, and names in table columns are predicted better
-    without their neighbours (see docs/reading.md for measurements).
-
-    Raises:
-        ValueError: `core` below 1, or `whole` or `context` below 0.
+    without their neighbours (see docs/reading.md for measurements). Raises a ValueError if `core` is below 1, or
+    `whole` or `context` below 0.
     """
     if core < 1 or whole < 0 or context < 0:
         raise ValueError(
@@ -127,10 +125,7 @@ def strided_windows(n: int, n_at_once: int, *, stride: int) -> list[Window]:
     """Windows of `n_at_once` units that begin `stride` units apart, as in BERT for long contexts; the last ends at n.
 
     Every unit is in a window, so a stride of more than `n_at_once` is treated as `n_at_once`. The core of a window is
-    the whole window. The result is empty if n is 0.
-
-    Raises:
-        ValueError: `n_at_once` or `stride` is below 1.
+    the whole window. The result is empty if n is 0. Raises a ValueError if `n_at_once` or `stride` is below 1.
     """
     if n_at_once < 1 or stride < 1:
         raise ValueError(f"given n_at_once={n_at_once}, stride={stride}; expected 1 or more of each")

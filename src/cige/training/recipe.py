@@ -17,7 +17,7 @@ from cige.errors import ModelError, RecipeError
 from cige.folders.hub import model_folder
 from cige.folders.kinds import TAGGER
 from cige.folders.manifest import read_manifest
-from cige.lexicon.gazetteers import MAX_GAZETTEERS
+from cige.lexicon.names_list import MAX_GAZETTEERS
 from cige.lexicon.vectors import VectorLength
 from cige.models.config import ModelConfig
 from cige.models.flat import FlatConfig

@@ -11,15 +11,13 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from cige.data.component_file import read_components
-from cige.data.components import ComponentTable
+from cige.data.components import ComponentTable, read_components
 from cige.data.sentence import Sentence
 from cige.data.vocabulary import Vocabulary, char_codes
 from cige.errors import RecipeError
 from cige.lattice.lattice import Lattice, build_lattice
-from cige.lexicon.gazetteers import with_gazetteers, with_lists
 from cige.lexicon.lexicon import Lexicon
-from cige.lexicon.names_list import NamesList
+from cige.lexicon.names_list import NamesList, with_gazetteers, with_lists
 from cige.lexicon.user_word import UNKNOWN_TYPE
 from cige.lexicon.vectors import VectorTable
 from cige.models.build import InputTables, Vectors, build_tagger, input_tables

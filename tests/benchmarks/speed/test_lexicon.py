@@ -2,7 +2,7 @@
 
 from benchmarks.parts import make_lexicon
 from benchmarks.speed.lexicon import bench, table
-from cige.lexicon.build_with_vectors import build_with_vectors
+from cige.lexicon.convert_vectors import build_with_vectors
 from cige.lexicon.lexicon import Lexicon
 
 

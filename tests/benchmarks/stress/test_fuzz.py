@@ -26,7 +26,7 @@ def names():
         return list(fuzz_targets.targets(folder))
 
 
-@pytest.mark.filterwarnings("ignore::cige.data.labelled.RepairWarning")
+@pytest.mark.filterwarnings("ignore::cige.data.sentence.RepairWarning")
 @pytest.mark.parametrize("name", names())
 def test_damage_is_told_or_read(found, name):
     target, rng = found[name], random.Random(name)

@@ -12,12 +12,12 @@ from itertools import pairwise
 from pathlib import Path
 
 from cige.data.documents.document import Document, ReadingOptions, checked
+from cige.data.documents.folders import visible_files
 from cige.data.jsonl import make_span, show_span, with_parts
 from cige.data.sentence import Span
 from cige.data.text_files import error_context, has_surrogate, read_text
 from cige.errors import DataError
 from cige.folders.atomic import atomic_folder
-from cige.folders.visible import visible_files
 
 _BREAKS = re.compile(r"[\r\n]+")
 _LABEL = re.compile(r"[^\s]+")
@@ -36,12 +36,8 @@ def read_brat(path: Path, options: ReadingOptions) -> list[Document]:
 
 
 def write_brat(path: Path, documents: Iterable[Document]) -> None:
-    """Write a folder with 000001.txt, 000001.ann and so on, completely or not at all.
-
-    Raises:
-        DataError: the folder exists and is not empty, a label contains whitespace, or an entity has an edge or a gap
-            that brat cannot hold.
-    """
+    """Write a folder with 000001.txt, 000001.ann and so on, completely or not at all. Raises a DataError if the folder
+    exists and is not empty, a label contains whitespace, or an entity has an edge or a gap that brat cannot hold."""
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise DataError(f"{path}: there already, and not an empty folder; give a new one")
     with atomic_folder(path) as aside:

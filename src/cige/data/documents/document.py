@@ -10,7 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from cige.data.jsonl import check_surface, check_writable, make_span, show_span, span_object, with_parts
+from cige.data.jsonl import check_writable, make_span, show_span, span_object, span_of
 from cige.data.sentence import Span
 from cige.data.text_files import error_context, has_surrogate, read_text
 from cige.errors import DataError
@@ -41,13 +41,8 @@ class Document:
 
 @dataclass(frozen=True)
 class ReadingOptions:
-    """Options for reading, which are not in the file.
-
-    Attributes:
-        text_column, entities_column: columns of CSV, TSV and Parquet files.
-        tag_names: the names of numeric tags, in order.
-        repair: whether to repair invalid tag transitions.
-    """
+    """Options for reading, which are not in the file: the columns of CSV, TSV and Parquet files, the names of numeric
+    tags, in order, and whether to repair invalid tag transitions."""
 
     text_column: str = "text"
     entities_column: str = "entities"
@@ -58,19 +53,15 @@ class ReadingOptions:
 def read_spans(entries: Any, text: str, *, keys: Sequence[str] = ("start", "end", "label")) -> tuple[Span, ...]:
     """The spans of a list of objects with these keys, or of lists [start, end, label]; sorted.
 
-    An object may have the "parts" of a discontinuous entity; its "text", if it has one, is checked.
-
-    Raises:
-        DataError: it is not such a list, or the spans do not match the text.
+    An object may have the "parts" of a discontinuous entity; its "text", if it has one, is checked. Raises a DataError
+    if it is not such a list, or the spans do not match the text.
     """
     if not isinstance(entries, list):
         raise DataError(f"expected a list of entities, found {type(entries).__name__}")
     spans = []
     for entry in entries:
         if isinstance(entry, dict):
-            span = make_span(entry.get(keys[0]), entry.get(keys[1]), entry.get(keys[2]), text)
-            span = with_parts(span, entry.get("parts"))
-            check_surface(span, entry.get("text", span.text_in(text)), text)
+            span = span_of(entry, text, keys=keys)
         elif isinstance(entry, list) and len(entry) >= 3:
             span = make_span(entry[0], entry[1], entry[2], text)
         else:
@@ -90,14 +81,8 @@ def without(values: Mapping[str, Any], *taken: str) -> JsonObject:
 
 
 def checked(documents: Iterable[Document], *, parts: bool = False) -> Iterator[tuple[int, Document]]:
-    """The documents with their numbers from 1.
-
-    Args:
-        parts: whether the format can hold discontinuous entities.
-
-    Raises:
-        DataError: spans exceed a text, or the format cannot hold them.
-    """
+    """The documents with their numbers from 1. Raises a DataError if spans exceed a text, or the format cannot hold
+    them; `parts` says whether it can hold discontinuous entities."""
     for number, document in enumerate(documents, 1):
         with error_context(f"documents to write, number {number}"):
             check_writable(document.text, document.spans)
@@ -110,10 +95,7 @@ def checked(documents: Iterable[Document], *, parts: bool = False) -> Iterator[t
 
 def json_text(value: Any, *, indent: int | None = None) -> str:
     """JSON that can be encoded in UTF-8, since lone surrogates are escaped; times and decimals of tables are strings.
-
-    Raises:
-        DataError: JSON cannot represent a value.
-    """
+    Raises a DataError if JSON cannot represent a value."""
     try:
         text = to_json(value, indent=indent)
     except TypeError:
@@ -137,11 +119,8 @@ def _json_value(value: Any) -> Any:
 
 
 def json_values(text: str, name: str) -> list[tuple[int, Any]]:
-    """The values of a JSON array, of JSON lines, or the single value of a file, each with its number or line.
-
-    Raises:
-        DataError: the text is not JSON.
-    """
+    """The values of a JSON array, of JSON lines, or the single value of a file, each with its number or line. Raises a
+    DataError if the text is not JSON."""
     if not text.strip():
         return []  # no documents were written
     is_one_line = "\n" not in text.strip()
@@ -165,14 +144,8 @@ def json_values(text: str, name: str) -> list[tuple[int, Any]]:
 
 
 def read_objects(path: Path, place: str, read: Callable[[JsonObject, int], Document]) -> list[Document]:
-    """The documents that `read` makes of the JSON objects of a file and their lines or numbers.
-
-    Args:
-        place: what an object is in messages, such as a line or a task.
-
-    Raises:
-        DataError: the file is not JSON, or an object is no document; the message contains the place.
-    """
+    """The documents that `read` makes of the JSON objects of a file and their lines or numbers. Raises a DataError if
+    the file is not JSON, or an object, which messages call a `place`, is no document."""
     documents = []
     for number, value in json_values(read_text(path), str(path)):
         with error_context(f"{path}, {place} {number}"):

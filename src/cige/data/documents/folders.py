@@ -7,14 +7,13 @@ others. The rows that `cige annotate` rejected are not. Training, development an
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Sequence
 from pathlib import Path
 
 from cige.data.text_files import read_text
 from cige.errors import DataError
 from cige.folders.kinds import ANNOTATION
 from cige.folders.manifest import kind_of
-from cige.folders.visible import visible_files
 
 _BINARY = (".parquet", ".spacy")
 _DESCRIPTIONS = ("dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json", "manifest.json")
@@ -41,11 +40,8 @@ def by_suffix(folder: Path, known: Container[str]) -> dict[str, list[Path]]:
 
 
 def one_split(folder: Path, files: Sequence[Path]) -> list[Path]:
-    """The files that are not empty (the first one if all are), sorted by path.
-
-    Raises:
-        DataError: the names say that they belong to several splits, such as train.jsonl and test.jsonl.
-    """
+    """The files that are not empty (the first one if all are), sorted by path. Raises a DataError if the names say that
+    they belong to several splits, such as train.jsonl and test.jsonl."""
     splits: dict[str, Path] = {}
     for file in files:
         for part in file.relative_to(folder).parts:
@@ -63,3 +59,23 @@ def one_split(folder: Path, files: Sequence[Path]) -> list[Path]:
 def _is_empty(file: Path) -> bool:
     size = file.stat().st_size
     return not size or (size < _NEVER_EMPTY and suffix(file) not in _BINARY and not read_text(file).strip())
+
+
+def visible_files(folder: Path) -> list[Path]:
+    """The files of a folder and its subfolders, sorted by path, without those whose name or folder is hidden.
+
+    Names with "_" or "." first are hidden, as in Spark, which writes its own files there. A file has none.
+    """
+    if not folder.is_dir():
+        return []
+    return _visible(folder, (file for file in folder.rglob("*") if file.is_file()))
+
+
+def broken_links(folder: Path) -> list[Path]:
+    """The links that `visible_files` leaves out because what they point to is not there."""
+    return _visible(folder, (link for link in folder.rglob("*") if link.is_symlink() and not link.exists()))
+
+
+def _visible(folder: Path, files: Iterable[Path]) -> list[Path]:
+    names = (file.relative_to(folder) for file in files)
+    return sorted(folder / name for name in names if not any(part.startswith(("_", ".")) for part in name.parts))

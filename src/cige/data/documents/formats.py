@@ -23,16 +23,11 @@ Write = Callable[[Path, Iterable[Document]], None]
 
 @dataclass(frozen=True)
 class Format:
-    """A format.
-
-    Attributes:
-        what: a short description.
-        read, write: the reader and the writer; None if cige has none.
-        suffixes: suffixes of file names that usually have this format.
-    """
+    """A format: a short description, the reader, the writer, None if cige has none, and suffixes of file names that
+    usually have this format."""
 
     what: str
-    read: Read | None
+    read: Read
     write: Write | None = None
     suffixes: tuple[str, ...] = ()
 
@@ -72,38 +67,21 @@ _ALSO_NAMED: dict[str, tuple[str, ...]] = {
 
 
 def read_documents(path: str | Path, *, format: str = "auto", options: ReadingOptions | None = None) -> list[Document]:
-    """Read the documents of a file, of a brat folder, or of all files of a folder, which have one format.
-
-    Args:
-        format: a name in FORMATS; "auto" detects the format from the content and the file name.
-        options: options for reading, which are not in the file.
-
-    Raises:
-        DataError: a file cannot be read, or its format cannot be detected; the message contains the place in the
-            file. A folder has no files of the format, or files of several formats or splits.
-    """
+    """Read the documents of a file, of a brat folder, or of all files of a folder, which have one `format`: a name in
+    FORMATS, or "auto" to detect it from the content and the file name. Raises a DataError with the place if a file
+    cannot be read, or its format cannot be detected, or if a folder has no files of the format, or files of several
+    formats or splits."""
     path = Path(path)
     if format != "auto":
         known(format)
-    name = find_format(path) if format == "auto" and not path.is_dir() else format
-    files = _in_folder(path, format) if path.is_dir() else [(name, path)]
-    documents: list[Document] = []
-    for name, file in files:
-        read = FORMATS[name].read
-        assert read is not None
-        documents += read(file, options or ReadingOptions())
-    return documents
+    files = _in_folder(path, format) if path.is_dir() else [(find_format(path) if format == "auto" else format, path)]
+    return [document for name, file in files for document in FORMATS[name].read(file, options or ReadingOptions())]
 
 
 def write_documents(path: str | Path, documents: Iterable[Document], *, format: str = "auto") -> None:
-    """Write documents to a file, or to a folder for brat, completely or not at all.
-
-    Args:
-        format: a name in FORMATS; "auto" uses the suffix of the file name.
-
-    Raises:
-        DataError: the format is unknown or cannot be written, or a document cannot be represented in it.
-    """
+    """Write documents to a file, or to a folder for brat, completely or not at all; `format` is a name in FORMATS, or
+    "auto" to use the suffix of the file name. Raises a DataError if it is unknown or cannot be written, or cannot hold
+    a document."""
     path = Path(path)
     name = _by_suffix(path) if format == "auto" else known(format)
     if name is None:
@@ -127,11 +105,8 @@ def known(format: str) -> str:
 
 
 def find_format(path: Path) -> str:
-    """Detect the format of a file, or of the files of a folder, from its content and its name.
-
-    Raises:
-        DataError: it cannot be detected, or a folder has files of several formats.
-    """
+    """Detect the format of a file, or of the files of a folder, from its content and its name. Raises a DataError if it
+    cannot be detected, or a folder has files of several formats."""
     if path.is_dir():
         return _in_folder(path, "auto")[0][0]
     name = of_name(path)
@@ -206,11 +181,8 @@ def _of_columns(text: str) -> str | None:
 
 
 def _in_folder(folder: Path, format: str) -> list[tuple[str, Path]]:
-    """The documents of a folder: the format and the path of each file, or of the folder itself if it is brat's.
-
-    Raises:
-        DataError: there are no files of the format, or files of several formats or splits.
-    """
+    """The documents of a folder: the format and the path of each file, or of the folder itself if it is brat's. Raises
+    a DataError if there are no files of the format, or files of several formats or splits."""
     known_suffixes = {".json", *chain(*(known.suffixes for known in FORMATS.values()))}
     known = folders.by_suffix(folder, known_suffixes)
     if format == "brat" or (format == "auto" and (not known or ".ann" in known)):

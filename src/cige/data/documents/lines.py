@@ -19,8 +19,7 @@ from cige.data.documents.document import (
     without,
 )
 from cige.data.jsonl import format_json_lines, parse_json_lines
-from cige.data.labelled import LabelledFile, warn_of_repairs
-from cige.data.sentence import Sentence
+from cige.data.sentence import LabelledFile, Sentence, warn_of_repairs
 from cige.data.text_files import read_text, write_text
 from cige.errors import DataError
 from cige.json_text import JsonObject
@@ -76,11 +75,8 @@ def read_conll(path: Path, options: ReadingOptions) -> list[Document]:
 
 
 def conll_as_columns(text: str, name: str) -> str:
-    """The first and the last column of each line; line numbers do not change.
-
-    Raises:
-        DataError: a line has one column, or more than four.
-    """
+    """The first and the last column of each line; line numbers do not change. Raises a DataError if a line has one
+    column, or more than four."""
     lines = []
     for number, line in enumerate(text.split("\n"), 1):
         content = line.removesuffix("\r")

@@ -90,10 +90,8 @@ def parquet_columns(path: Path) -> list[str]:
 def parquet_rows(path: Path) -> tuple[Iterator[JsonObject], dict[bytes, bytes]]:
     """The rows of a Parquet file, a batch at a time, and the metadata of its schema.
 
-    A file of a few kilobytes may say that it has billions of rows, so they are not read before they are needed.
-
-    Raises:
-        DataError: it cannot be read, or two columns have the same name; the iterator raises it too.
+    A file of a few kilobytes may say that it has billions of rows, so they are not read before they are needed. Raises
+    a DataError if it cannot be read, or two columns have the same name; the iterator raises it too.
     """
     import pyarrow.parquet as pq
 

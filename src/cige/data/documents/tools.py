@@ -22,11 +22,11 @@ from cige.data.documents.document import (
     text_of,
     without,
 )
-from cige.data.jsonl import check_surface, make_span
 from cige.data.sentence import Span
 from cige.data.text_files import write_text
 from cige.errors import DataError
 from cige.json_text import JsonObject
+from cige.text.utf16 import utf16_offsets
 
 _DOCCANO = ("start_offset", "end_offset", "label")
 _OF_DOCCANO = ("text", "data", "label", "labels", "entities")  # names that it uses itself
@@ -143,33 +143,16 @@ def _spans(values: Any, text: str) -> tuple[Span, ...]:
         labels = value.get("labels")
         if not isinstance(labels, list) or not labels:
             raise DataError(f"expected a list of names under 'labels', found {labels!r}")
-        entries += [(value.get("start"), value.get("end"), label, value.get("text")) for label in labels]
+        given = {name: value[name] for name in ("start", "end", "text") if value.get(name) is not None}
+        entries += [given | {"label": label} for label in labels]
     try:
-        return _checked_spans(entries, text)
+        return read_spans(entries, text)
     except DataError:
         if max(text, default="") <= "\uffff":
             raise
-        places = _code_points(text)
-        moved = [
-            (*(places.get(unit) if type(unit) is int else None for unit in (start, end)), label, surface)
-            for start, end, label, surface in entries
-        ]
-        return _checked_spans(moved, text)
-
-
-def _checked_spans(entries: list[tuple[Any, Any, Any, Any]], text: str) -> tuple[Span, ...]:
-    spans = []
-    for start, end, label, surface in entries:
-        span = make_span(start, end, label, text)
-        check_surface(span, span.text_in(text) if surface is None else surface, text)
-        spans.append(span)
-    return tuple(sorted(spans))
-
-
-def _code_points(text: str) -> dict[Any, int]:
-    """UTF-16 offset -> offset in code points."""
-    places, unit = {0: 0}, 0
-    for place, character in enumerate(text, 1):
-        unit += 2 if character > "\uffff" else 1
-        places[unit] = place
-    return places
+        to_units = utf16_offsets(text)
+        places = {to_units(place): place for place in range(len(text) + 1)}
+        for entry in entries:
+            units = {name: entry.get(name) for name in ("start", "end")}
+            entry |= {name: places.get(unit) if type(unit) is int else None for name, unit in units.items()}
+        return read_spans(entries, text)

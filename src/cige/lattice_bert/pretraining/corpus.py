@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, fields
 
 from cige.lattice_bert.pretraining.units import Stretch
-from cige.lexicon.sound_lines import SoundLines
+from cige.lexicon.text_file import SoundLines
 from cige.text.counted import counted
 
 _SENTENCE_END = re.compile("[。！？!?…]+[”’」』）)\"']*")
