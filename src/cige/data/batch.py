@@ -57,8 +57,12 @@ def collate(
     tag_sets: Tensor | None = None,
     cells: Sequence[np.ndarray] | None = None,
 ) -> LatticeBatch:
-    """Pad `lattices` to one batch. Each may have `tags`, int64[T] ids of tags or of the rows of `tag_sets` (float[K,
-    L]), and `cells`, int64[G, 3], the gold cells of a grid (see GoldSpans)."""
+    """Pad `lattices` to one batch.
+
+    Args:
+        tags: int64[T] for each lattice: ids of tags, or of the rows of `tag_sets` (float[K, L]) if these are given.
+        cells: int64[G, 3] for each lattice: the gold cells of a grid (see GoldSpans).
+    """
     return LatticeBatch(
         **{name: torch.from_numpy(array) for name, array in vars(pad_lattices(lattices)).items()},
         texts=tuple(x.text for x in lattices),

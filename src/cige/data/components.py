@@ -54,10 +54,15 @@ class ComponentTable:
 
     @classmethod
     def of(cls, components: Mapping[str, Sequence[str]], seen: np.ndarray) -> ComponentTable:
-        """The table for a model, of the components of each character (one code point) as `read_components` returns them
-        and the code points int64[n] of the training text. A component that no character of that text has is UNKNOWN,
-        since training cannot change its vector; a character that has no other components is like one that is not in
-        `components`."""
+        """The table for a model.
+
+        A component that no character of the training text has is UNKNOWN, since training cannot change its vector. A
+        character that has no other components is like one that is not in `components`.
+
+        Args:
+            components: the components of each character (one code point), as `read_components` returns them.
+            seen: int64[n], the code points of the training text.
+        """
         of_code = {ord(char): tuple(parts) for char, parts in components.items()}
         trained = sorted({part for code in seen.tolist() for part in of_code.get(code, ())})
         number = {part: _FIRST + k for k, part in enumerate(trained)}
@@ -108,8 +113,11 @@ class ComponentTable:
         return {name: getattr(self, name) for name in ("codes", "sequences", "parts", "ends")}
 
     def check(self) -> None:
-        """Check a table that was read from a folder. Raises a ValueError if a number refers to nothing, or an array has
-        another shape or type; the message names it."""
+        """Check a table that was read from a folder.
+
+        Raises:
+            ValueError: a number refers to nothing, or an array has another shape or type; the message names it.
+        """
         for name, array in self.arrays().items():
             expected = np.int64 if name == "codes" else np.int32
             if array.ndim != 1 or array.dtype != expected:

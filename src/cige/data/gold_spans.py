@@ -16,16 +16,23 @@ N_RELATIONS = 2  # the types of entities begin here
 
 
 class GoldSpans:
-    """Converts gold spans, which may be nested or overlap, to cells (start, length - 1, number of the label) for a
-    model with these `labels`. Spans of more than `band` characters have no cell."""
+    """Converts gold spans, which may be nested or overlap, to cells (start, length - 1, number of the label).
+
+    Args:
+        labels: the labels of the model.
+        band: the maximum length of a span in characters; longer spans have no cell.
+    """
 
     def __init__(self, labels: Sequence[str], band: int):
         self.band = band
         self._numbers = {label: number for number, label in enumerate(labels)}
 
     def ids(self, sentence: Sentence) -> np.ndarray:
-        """int64[G, 3]: the cells of the spans of a sentence. Raises a DataError if a label is not one of the model's,
-        such as several labels or the label of text that was not annotated, or a span does not fit the text or the grid.
+        """int64[G, 3]: the cells of the spans of a sentence.
+
+        Raises:
+            DataError: a label is not one of the model's, such as several labels or the label of text that was not
+                annotated, or a span does not fit the text or the grid.
         """
         where = f"the sentence {sentence.text[:30]!r}" + (f" (line {sentence.line})" if sentence.line else "")
         for span in sentence.spans:

@@ -51,8 +51,11 @@ def save_words(folder: Path, vocabulary: Vocabulary, lexicon: Lexicon) -> JsonOb
 
 def load_words(folder: Path, facts: JsonObject, names: NamesList | None = None) -> tuple[Vocabulary, Lexicon]:
     """The vocabulary and lexicon of a model folder whose manifest is `facts`; `names` replaces its list of names.
-    Raises a ModelError if one of them is damaged, or the lexicon is not that of the model, and a LexiconError if the
-    model cannot read `names` (see names_of_model.with_names)."""
+
+    Raises:
+        ModelError: one of them is damaged, or the lexicon is not that of the model.
+        LexiconError: the model cannot read `names` (see names_of_model.with_names).
+    """
     try:
         lexicon = Lexicon.load(folder / _LEXICON)
     except LexiconError as reason:

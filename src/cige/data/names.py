@@ -33,9 +33,16 @@ def labelled_words_of(sentences: Iterable[Sentence], *, labels: Mapping[str, str
 def user_words_of(
     sentences: Iterable[Sentence], *, labels: Collection[str] | None = None, min_count: int = 1
 ) -> list[str]:
-    """The distinct entities of labelled sentences that can be user words (two characters or more, without gaps) and
-    occur `min_count` times, normalised and sorted. `labels` are those of the entities to use; None uses all. Raises a
-    DataError if no entity has one of them."""
+    """The distinct entities of labelled sentences that can be user words (two characters or more, without gaps),
+    normalised and sorted.
+
+    Args:
+        labels: use only entities with these labels; None uses all.
+        min_count: minimum number of occurrences with these labels.
+
+    Raises:
+        DataError: no entity has one of the labels.
+    """
     counts: Counter[str] = Counter()
     seen: set[str] = set()
     for sentence in sentences:

@@ -29,8 +29,14 @@ _CANNOT_RESUME = 416  # the requested range does not exist
 
 @dataclass(frozen=True)
 class Origin:
-    """The source of one split of a public data set: a file on GitHub, or the `member` of a .tgz archive there; its
-    format, a key of CONVERTERS; and the checksum of the converted .bmes file."""
+    """The source of one split of a public data set.
+
+    Attributes:
+        repository, commit, path: a file on GitHub.
+        form: its format, a key of CONVERTERS.
+        sha256: the checksum of the converted .bmes file.
+        member: the name of the file within it if it is a .tgz archive.
+    """
 
     repository: str
     commit: str
@@ -56,8 +62,11 @@ class Origin:
         return f"https://raw.githubusercontent.com/{self.repository}/{ref}/{self.path}"
 
     def convert(self, raw: bytes) -> bytes:
-        """Convert the downloaded bytes to a .bmes file. Raises a DataError if they cannot be read, or the result does
-        not have the expected checksum."""
+        """Convert the downloaded bytes to a .bmes file.
+
+        Raises:
+            DataError: they cannot be read, or the result does not have the expected checksum.
+        """
         if self.member is not None:
             raw = _member_of(raw, self.member, name=self.url)
         sentences = CONVERTERS[self.form](decode(raw, name=self.url), self.url)
@@ -134,9 +143,16 @@ def _member_of(raw: bytes, member: str, *, name: str) -> bytes:
 
 
 def download(urls: Sequence[str], folder: Path, *, opener: Callable[..., Any]) -> Path:
-    """Download a file into `folder` from the first of its addresses that has it; returns its path. An interrupted
-    download is kept as .part and continued by the next call. `opener` is called like `urllib.request.urlopen`, with a
-    Request and `timeout`. Raises a DataError with the address if the network or the server failed."""
+    """Download a file into `folder` from the first of its addresses that has it; returns its path.
+
+    An interrupted download is kept as .part and continued by the next call.
+
+    Args:
+        opener: called like `urllib.request.urlopen`, with a Request and `timeout`.
+
+    Raises:
+        DataError: the network or the server failed; the message contains the address.
+    """
     for url in urls:
         try:
             return _download_one(url, folder, opener)

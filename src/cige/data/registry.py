@@ -21,8 +21,14 @@ from cige.errors import DataError
 
 @dataclass(frozen=True)
 class Dataset:
-    """A public data set: the terms of use that its source states, and its files by split. If it has no dev file, the
-    last `n_dev_of_train` sentences of its training file are the dev split."""
+    """A public data set.
+
+    Attributes:
+        licence: the terms of use that its source states.
+        origins: its files by split.
+        n_dev_of_train: if it has no dev file, the number of sentences at the end of its training file that are used as
+            the dev split.
+    """
 
     name: str
     licence: str

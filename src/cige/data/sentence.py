@@ -78,8 +78,12 @@ class LabelledFile:
 
 
 def warn_of_repairs(name: str, repairs: Sequence[Repair], *, stacklevel: int = 1) -> None:
-    """Warn with the number of repairs in the file `name` and the first of them, if there are any; `stacklevel` is 1 for
-    the caller of this function, 2 for its caller, and so on."""
+    """Warn with the number of repairs in a file and the first of them, if there are any.
+
+    Args:
+        name: the name of the file.
+        stacklevel: 1 for the caller of this function, 2 for its caller, and so on.
+    """
     if repairs:
         warnings.warn(
             f"{name}: {len(repairs)} place(s) repaired, the first on line {repairs[0].line}: {repairs[0].what}",

@@ -44,8 +44,14 @@ _BRACKETS = {"《": "》", "“": "”", '"': '"', "「": "」", "『": "』", "
 
 
 class TypeTree:
-    """The hierarchy of types: `parents` has the parent of each type that has one, of which the type is a kind. Raises a
-    DataError if a type is its own parent, directly or indirectly."""
+    """The hierarchy of types.
+
+    Args:
+        parents: the parent of each type that has one; a type is a kind of its parent.
+
+    Raises:
+        DataError: a type is its own parent, directly or indirectly.
+    """
 
     def __repr__(self) -> str:
         return f"TypeTree({self.parents!r})"
@@ -95,7 +101,11 @@ class SourceTypes:
 
     def read(self, sentence: Sentence) -> Sentence:
         """The sentence with types instead of the corpus's labels; several types are joined by `EITHER`, and `OPEN` is
-        kept. Raises a DataError if a label is not in `map`."""
+        kept.
+
+        Raises:
+            DataError: a label is not in `map`.
+        """
         spans: list[Span] = []
         for span in sentence.spans:
             if span.label == OPEN:
@@ -131,14 +141,19 @@ class SourceTypes:
         hidden_odds: float = 1.0,
         written: Collection[str] = (),
     ) -> GoldTags:
-        """The gold tags of sentences that `read` returned, for a model with `labels` and the tags of `sets` in
-        `scheme`.
+        """The gold tags of sentences that `read` returned, for a model with `labels`.
 
         A span of a type may have any of its subtypes that the corpus does not label separately. If the model has no
         label for a type, that of its nearest ancestor is used; if there is none, the type is treated as not annotated.
-        Labels of the model whose types are neither annotated nor absent are allowed wherever the corpus has an O;
-        `hidden_odds` are those of GoldTags. `written` are the labels that `read` returned, if some are OPEN or joined
-        from several labels of `map`.
+        Labels of the model whose types are neither annotated nor absent are allowed wherever the corpus has an O.
+
+        Args:
+            sets: tag sets of the model's tags.
+            scheme: tag scheme of the model.
+            labels: labels of the model.
+            tree: the hierarchy of types.
+            hidden_odds: see GoldTags.
+            written: the labels that `read` returned, if some are OPEN or joined from several labels of `map`.
         """
         named = {self._written(label): types for label, types in self.map.items() if types}
         named |= {label: tuple(label.split(EITHER)) for label in written if label not in (*named, OPEN)}
@@ -157,9 +172,15 @@ class SourceTypes:
     def comparable(
         self, spans: Iterable[Span], labels: Sequence[str], tree: TypeTree, *, but: Sequence[str] = ()
     ) -> list[Span]:
-        """Gold spans that `read` returned, or predicted ones, with the annotated type to which they belong. Spans of
-        types that cannot be scored are left out: those that the corpus does not annotate, that a model with `labels`
-        cannot predict, and those of `but`. Doubtful spans are compared like certain ones."""
+        """Spans with the annotated type to which they belong; spans of other types cannot be scored and are left out.
+
+        Doubtful spans are compared like certain ones.
+
+        Args:
+            spans: gold spans that `read` returned, or predicted spans.
+            labels: labels of the model; annotated types that it cannot predict are left out.
+            but: other annotated types to leave out.
+        """
         known = {x for x in self.annotated if any(tree.is_kind_of(label, x) for label in labels)} - set(but)
         types = []
         for span in spans:

@@ -17,9 +17,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DatasetStats:
-    """Statistics of labelled sentences: how many sentences, code points, words that the lexicon matches, including
-    overlapping ones (None without a lexicon), and entities there are, also by type, the most frequent first; the length
-    of the longest sentence; and how many have no entity, or a text that occurred before."""
+    """Statistics of labelled sentences.
+
+    Attributes:
+        n_sentences, n_chars, n_entities: total numbers of sentences, code points and entities.
+        n_words: number of words matched by the lexicon, including overlapping ones; None without a lexicon.
+        labels: number of entities by type, the most frequent first.
+        max_chars: length of the longest sentence in code points.
+        n_empty: number of sentences without an entity.
+        n_duplicates: number of sentences whose text occurred before.
+    """
 
     n_sentences: int
     n_chars: int

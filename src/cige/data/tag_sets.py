@@ -30,9 +30,14 @@ class TagSets:
         return len(self._ids)
 
     def id_of(self, names: Iterable[str] | Mapping[str, float]) -> int:
-        """The id of the set of these tags, which is added if it is new; a mapping has the weight of each tag, above 0,
-        and otherwise all weights are 1. Raises a DataError if the model does not have one of the tags, or there are no
-        tags."""
+        """The id of the set of these tags, which is added if it is new.
+
+        Args:
+            names: the tags; as a mapping, the weight of each, above 0. Otherwise, all weights are 1.
+
+        Raises:
+            DataError: the model does not have one of the tags, or there are no tags.
+        """
         weights = names if isinstance(names, Mapping) else dict.fromkeys(names, 1.0)
         try:
             members = frozenset((self.tags.index(tag), float(weight)) for tag, weight in weights.items())
@@ -107,9 +112,17 @@ class GoldTags:
             raise DataError(f"the sentence {sentence.text[:30]!r}{where}: {reason}") from None
 
     def narrowed(self, ids: np.ndarray, spans: Iterable[Span], labelled: Container[tuple[int, int, str]]) -> np.ndarray:
-        """int64[T]: the `ids` of a sentence, where spans that allow several labels are restricted to their own label if
-        a user's word has this label: a user who lists 华为 as ORG expects an ORG, even if the model has a label for
-        companies. `labelled` has the (start, end, label) of such words."""
+        """Restrict spans that allow several labels to their own label if a user's word has this label.
+
+        A user who lists 华为 as ORG expects an ORG, even if the model has a label for companies.
+
+        Args:
+            ids: int64[T], the ids of these spans; they are not modified.
+            labelled: (start, end, label) of words with a label.
+
+        Returns:
+            int64[T], ids of tag sets.
+        """
         exact = [
             s
             for s in spans

@@ -28,8 +28,14 @@ _OPENING = frozenset("BS")
 
 
 class IllegalTransition(NamedTuple):
-    """A tag that may not follow the previous one: the index of `tag`, len(tags) at the end of the text, the `previous`
-    tag and the `tag`, None outside of the text, and the violated rule as a message."""
+    """A tag that may not follow the previous one.
+
+    Attributes:
+        position: index of `tag`; len(tags) at the end of the text.
+        previous: the previous tag, or None at the start of the text.
+        tag: the tag, or None at the end of the text.
+        why: the violated rule as a message.
+    """
 
     position: int
     previous: str | None

@@ -58,11 +58,16 @@ def simulate_user_words(
     *,
     word_labels: Sequence[str] = (),
 ) -> tuple[EncodedLattice, Sequence[Span]]:
-    """Add simulated user words to a lattice and make some of its words unknown; the vocabulary knows `word_labels`, and
-    entities with other labels (such as those of parent types) are user words without a label.
+    """Add simulated user words to a lattice and make some of its words unknown.
 
-    Returns a new lattice, and its gold entities: `spans` itself, or in a sentence that simulates an unknown type, a
-    tuple in which some have the label UNKNOWN_TYPE. Stretches that are OPEN or discontinuous are never user words.
+    Args:
+        spans: the gold entities; OPEN stretches are not entities, and discontinuous entities are not words.
+        word_labels: the labels that the model knows, as in Vocabulary; entities with other labels (such as those of
+            parent types) are user words without a label.
+
+    Returns:
+        A new lattice, and its gold entities: `spans` itself, or in a sentence that simulates an unknown type, a tuple
+        in which some have the label UNKNOWN_TYPE.
     """
     words, counts, groups, labels = lattice.words, lattice.counts, lattice.groups, lattice.word_labels
     if regime.unknown_prob > 0:

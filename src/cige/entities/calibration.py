@@ -55,8 +55,11 @@ class Calibration:
         return tuple(map(float, given)), tuple(map(float, right))
 
     def threshold(self, recall: float, label: str) -> float:
-        """The lowest probability, 0..1, of spans of `label` that must be reported for this recall. Raises a ValueError
-        if there were too few labelled sentences, or their probabilities are too low, for this recall."""
+        """The lowest probability, 0..1, of spans of `label` that must be reported for this recall.
+
+        Raises:
+            ValueError: there were too few labelled sentences, or their probabilities are too low, for this recall.
+        """
         for known in (self.label_thresholds.get(label, {}), self.thresholds):
             enough = [level for level in known if level >= recall - 1e-9]
             if enough:
@@ -101,9 +104,17 @@ class Calibration:
 
 
 def fit(candidates: Iterable[tuple[float, bool]], gold: Iterable[tuple[str, float]]) -> Calibration:
-    """Calibrate a model by its predictions for labelled sentences: the probability of each span that it considered, and
-    whether the span and its label are correct (`candidates`); the label of each labelled entity, and its probability
-    according to the model, 0 if it was not considered (`gold`). Raises a ValueError if there is no candidate."""
+    """Calibrate a model by its predictions for labelled sentences.
+
+    Args:
+        candidates: the probability of each span that the model considered, and whether the span and its label are
+            correct.
+        gold: the label of each labelled entity, and its probability according to the model, which is 0 if the model did
+            not consider it.
+
+    Raises:
+        ValueError: `candidates` is empty.
+    """
     points = list(candidates)
     if not points:
         raise ValueError("the model found nothing in these sentences, so there is no score to calibrate")

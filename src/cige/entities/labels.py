@@ -13,9 +13,14 @@ DROPPED = ""
 
 
 def parse_label_map(items: str | Iterable[str], *, may_drop: bool = False) -> dict[str, str]:
-    """Parse "NR=PER,NS=LOC" (data label = model label), or several such strings, as a dict. With `may_drop`, "PER.NOM="
-    maps a label to DROPPED. Raises a DataError if an item does not have a name on both sides of "=", or a label is
-    mapped to two names."""
+    """Parse "NR=PER,NS=LOC" (data label = model label), or several such strings, as a dict.
+
+    Args:
+        may_drop: whether "PER.NOM=" maps a label to DROPPED.
+
+    Raises:
+        DataError: an item does not have a name on both sides of "=", or a label is mapped to two names.
+    """
     mapping: dict[str, str] = {}
     text = items if isinstance(items, str) else ",".join(items)
     for item in filter(str.strip, text.split(",")):

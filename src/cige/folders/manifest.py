@@ -56,11 +56,13 @@ def read_manifest(
     check_contents: bool = False,
     check_up_to: int = sys.maxsize,
 ) -> JsonObject:
-    """Read manifest.json of a folder of `kind` and at most this `version`, and check that all listed files exist and
-    have the right size; otherwise, `error` is raised.
+    """Read manifest.json and check that all listed files exist and have the right size.
 
-    With `check_contents`, the sha256 of files of up to `check_up_to` bytes is compared too, which reads every byte of
-    them.
+    Args:
+        kind, version: the required "kind" of the folder, and the highest supported "version".
+        error: the class of exceptions.
+        check_contents: whether to compare the sha256 of files too, which reads every byte.
+        check_up_to: only compare the sha256 of files of up to this many bytes.
     """
     if not folder.is_dir():
         raise error(f"{folder}: no such folder; expected a {kind} folder")

@@ -18,8 +18,12 @@ _DTYPES = {
 
 
 def map_file(path: Path | str) -> mmap.mmap:
-    """Map a file into memory, so that its bytes are read from disk on access. Raises an OSError if it cannot be read,
-    and a ValueError if it is empty."""
+    """Map a file into memory, so that its bytes are read from disk on access.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is empty.
+    """
     with open(path, "rb") as file:
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 

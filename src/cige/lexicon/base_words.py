@@ -26,8 +26,14 @@ _FACTS_OF_TRIE = {"max_chars": int, "max_probes": int}  # additional facts of fo
 
 @dataclass(frozen=True)
 class BaseWords:
-    """The V words of a lexicon, numbered 0 .. V-1; their counts in the word list, uint32 or int64[V], or None if it has
-    none; what finds them in a text; and the folder from which they are mapped, None for words in memory."""
+    """The words of a lexicon, numbered 0 .. V-1.
+
+    Attributes:
+        words: the V words.
+        counts: uint32 or int64[V] from the word list, or None if it has none.
+        matcher: finds the words in a text.
+        folder: the folder from which they are mapped; None for words in memory.
+    """
 
     words: WordBlob
     counts: np.ndarray | None
@@ -43,8 +49,11 @@ class BaseWords:
 
     @classmethod
     def load(cls, folder: Path, facts: JsonObject) -> BaseWords:
-        """Map the files that `save` wrote; `facts` is the manifest of the folder, which the caller has checked. Raises
-        a LexiconError if the files do not belong together."""
+        """Map the files that `save` wrote; `facts` is the manifest of the folder, which the caller has checked.
+
+        Raises:
+            LexiconError: the files do not belong together.
+        """
         needed = _FACTS | (_FACTS_OF_TRIE if KEYS_FILE in facts["files"] else {})
         wrong = [name for name, kind in needed.items() if type(facts.get(name)) is not kind]
         if wrong:

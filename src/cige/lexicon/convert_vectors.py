@@ -124,12 +124,22 @@ def _write_aligned(
 def build_with_vectors(
     path: str | os.PathLike[str], folder: str | os.PathLike[str], *, on_progress: OnProgress | None = None
 ) -> LoadReport:
-    """Build a lexicon from a word2vec file of any size; `Lexicon.load` and `VectorTable.load` both open the folder.
+    """Build a lexicon from a vector file of any size; `Lexicon.load` and `VectorTable.load` both open the folder.
 
-    Row i of its vectors.npy, float16[V, width], is the vector of word i. The memory does not depend on the width: at
-    most 180 bytes per word, 1.6 GB for 8.8M words. The report lists the refused lines: strings that cannot be words,
-    repeated words, wrong widths, and numbers that are not finite or too large for float16. Arguments and errors are
-    those of `convert_vectors`; it is also an error if no word can be used.
+    The memory does not depend on the width of the vectors: at most 180 bytes per word, 1.6 GB for 8.8M words.
+
+    Args:
+        path: word2vec text (plain, .gz, .xz) or binary.
+        folder: written completely or not at all; contains vectors.npy, float16[V, width], and the files of a lexicon.
+        on_progress: called regularly with (bytes of the file read, bytes of the file).
+
+    Returns:
+        The number of words taken, and the refused lines with their reasons: strings that cannot be words (single
+        characters, spaces, ...), repeated words, wrong widths, and numbers that are not finite or too large for
+        float16.
+
+    Raises:
+        LexiconError: the file cannot be read, is truncated or contains no word, or the folder cannot be written.
     """
     source = open_vectors(path)
     report = ReportBuilder(source=str(path), format=source.format)
@@ -204,9 +214,15 @@ def write_rows(
     report: ReportBuilder,
     reason: Callable[[str], str | None] = lambda word: None,
 ) -> WordBlob:
-    """Write vectors.npy and the words in one pass, in file order; returns the words, mapped from `folder`. This needs
-    80 bytes of memory per word. `report` lists repeated words, words for which `reason` returns why they cannot be
-    taken, and words whose numbers are too large for `dtype`."""
+    """Write vectors.npy and the words in one pass, in file order; this needs 80 bytes of memory per word.
+
+    Args:
+        reason: returns why a word cannot be taken, or None. `report` lists these words, repeated words, and words whose
+            numbers are too large for `dtype`.
+
+    Returns:
+        The words, mapped from `folder`.
+    """
     # Hashes need a fifth of the memory of words; a collision among 8.8M words occurs once in 500,000 builds.
     seen: set[int] = set()
     with (

@@ -19,9 +19,14 @@ _INT32 = np.dtype(np.int32)
 
 
 def without_cut_runs(rows: np.ndarray, text: str) -> np.ndarray:
-    """The rows int[n, 2 or more], (start, end, ...) in a normalised text, that do not split a Latin word or a number.
+    """The rows (start, end, ...) whose edges are not between two Latin letters or two digits.
 
-    AI is no word in BAIDU, nor 12 in 2012, but iPhone is one in iPhone15. `rows` itself if all of them are kept.
+    Args:
+        rows: int[n, 2 or more], half-open spans of `text`.
+        text: normalised text.
+
+    Returns:
+        `rows` itself if all rows are kept. A word may end between a letter and a digit: iPhone is a word in iPhone15.
     """
     if not len(rows):
         return rows
@@ -118,9 +123,14 @@ else:
 
 
 class Matcher:
-    """Finds words of two or more characters with a hash trie: `find` gives int32[n, 3], sorted rows (start, end, word
-    number), including overlaps, and `find_whole` those of words that do not begin or end inside a run of Latin letters
-    or of digits. Both raise a LexiconError if the trie is damaged. Processes share a trie only if it is mapped."""
+    """Finds words of two or more characters with a hash trie.
+
+    Attributes:
+        trie: the trie, which is pickled with the matcher; processes share it only if it is mapped.
+        find: text -> int32[n, 3], sorted rows (start, end, word number), including overlaps. Raises a LexiconError if
+            the trie is damaged.
+        find_whole: the same without words that begin or end inside a run of Latin letters or of digits.
+    """
 
     def __init__(self, trie: HashTrie) -> None:
         self.trie = trie

@@ -28,9 +28,13 @@ _NAME_TAGS = ("nr", "ns", "nt", "nz")  # jieba's tags of persons, places, organi
 
 @dataclass(frozen=True)
 class KindRule:
-    """What is done with the names of one type from one source: what they are called in the list, such as
-    "COMPANY/short", how often a name must occur in the text (0 keeps names that the text does not have), and whether
-    common words of the language are left out."""
+    """What is done with the names of one type from one source.
+
+    Attributes:
+        kind: what the names are called in the list, such as "COMPANY/short".
+        min_count: number of times that a name must occur in the text; 0 keeps names that the text does not have.
+        no_common: whether common words of the language are left out.
+    """
 
     kind: str
     min_count: int = 0
@@ -117,9 +121,13 @@ def build_names(
     version: str = "",
     date: str = "",
 ) -> tuple[NamesList, BuildReport]:
-    """The list of the names that the rules keep, of rows of (normalised name, type, source). `counts` is how often each
-    name occurs in the text (`count_in`), and `is_common` whether a name is a common word of the language
-    (`common_words`)."""
+    """The list of the names that the rules keep.
+
+    Args:
+        rows: (normalised name, type, source) triples.
+        counts: how often each name occurs in the text (`count_in`); names that are absent count 0.
+        is_common: whether a name is a common word of the language (`common_words`).
+    """
     report = BuildReport()
     kinds: dict[str, tuple[str, ...]] = {}
     for word, type_, source in rows:

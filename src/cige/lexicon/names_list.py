@@ -31,12 +31,16 @@ _FACTS = ("version", "date")
 
 
 def with_gazetteers(base: Lexicon, paths: Sequence[str | os.PathLike[str]]) -> tuple[Lexicon, np.ndarray]:
-    """The union of a lexicon's base words and those of some word lists, and int32[n_words]: bit 0 is set for words of
-    `base`, and bit 1 + k for words of the k-th list.
+    """The union of a lexicon's base words and those of some word lists.
 
     The gazetteers' words come first, so that a trimmed model keeps them. Counts of the base lexicon are kept; other
-    words have a count of 1. Raises a LexiconError if a list cannot be read or has no usable word, or there are too many
-    lists.
+    words have a count of 1.
+
+    Returns:
+        The union, and int32[n_words]: bit 0 is set for words of `base`, and bit 1 + k for words of the k-th list.
+
+    Raises:
+        LexiconError: a list cannot be read or has no usable word, or there are too many lists.
     """
     lists = []
     for path in paths:
@@ -106,9 +110,12 @@ class NamesList:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> NamesList:
-        """Read a list, plain or compressed; a name on several lines has the kinds of all of them. Raises a LexiconError
-        if the file cannot be read or has no usable line, or there are too many kinds. `report` lists the lines that
-        were refused one by one."""
+        """Read a list, plain or compressed; a name on several lines has the kinds of all of them.
+
+        Raises:
+            LexiconError: the file cannot be read or has no usable line, or there are too many kinds. `report` lists
+                the lines that were refused one by one.
+        """
         report = ReportBuilder(source=str(path), format="names")
         facts = dict.fromkeys(_FACTS, "")
         kinds: dict[str, tuple[str, ...]] = {}
@@ -166,8 +173,12 @@ Names: TypeAlias = NamesList | str | os.PathLike[str]
 
 
 def names_list(given: Names) -> NamesList:
-    """A list, or the list in a file; lines of the file that cannot be used are told in a `WordListWarning`. Raises a
-    TypeError if something else was given, and the errors of `NamesList.read`."""
+    """A list, or the list in a file; lines of the file that cannot be used are told in a `WordListWarning`.
+
+    Raises:
+        TypeError: something else was given.
+        LexiconError: the errors of `NamesList.read`.
+    """
     if isinstance(given, NamesList):
         return given
     if not isinstance(given, str | os.PathLike):

@@ -66,11 +66,13 @@ class LexiconSnapshot:
         return frozenset(label for label in self._user.n_of_label if label is not None)
 
     def match(self, text: str) -> np.ndarray:
-        """int32[n, 3], rows (start, end, word_id) of the words of two or more characters in `text` (any str), including
-        overlapping but not blocked ones; sorted by start, end and id, half-open [start, end) in code points.
+        """Every word of two or more characters in `text`, including overlapping ones but not blocked ones.
 
-        No word begins or ends inside a run of Latin letters or of digits: AI is not found in BAIDU, nor 12 in 2012. A
-        user word that is also a base word has two rows.
+        No word begins or ends inside a run of Latin letters or of digits: AI is not found in BAIDU, nor 12 in 2012.
+
+        Returns:
+            int32[n, 3], rows (start, end, word_id) sorted by start, end, id; half-open [start, end) in code points of
+            `text`. A user word that is also a base word has two rows. Any str is accepted.
         """
         text = normalize(text)
         rows = self._base.matcher.find_whole(text)
@@ -123,11 +125,13 @@ class LexiconSnapshot:
 
     def with_batch(self, batch: UserBatch, *, merges: bool = True) -> LexiconSnapshot:
         """A snapshot with additional user words. As long as they are user words, base words that the user removed are
-        matched too, unless they are blocked. A word that is already a user word keeps its place and gets the new label
-        and mode.
+        matched too, unless they are blocked.
 
-        With merges=False, the cost depends only on the number of these words, not on that of the existing user words.
-        Matching is slightly slower then, so it is used for the words of a single call.
+        A word that is already a user word keeps its place and gets the new label and mode.
+
+        Args:
+            merges: False makes the cost depend only on the number of these words, not on that of the existing user
+                words. Matching is slightly slower then, so it is used for the words of a single call.
         """
         hidden = self.hidden
         if self.removed:

@@ -72,11 +72,19 @@ def shown(raw: bytes) -> str:
 
 
 class SoundLines:
-    """Iterates over (line number from 1, text) of a UTF-8 file, plain, .gz or .xz, or of `lines` of it.
+    """Iterates over (line number from 1, text) of a UTF-8 file, plain, .gz or .xz.
 
-    A few lines that are not UTF-8 or contain a NUL are left out and counted (`n_bad` of `n_lines`; `bad_lines` has the
-    first of them in a printable form). If they are more than 1%, or the file cannot be read, iterating raises a
-    LexiconError.
+    Args:
+        path: of the file.
+        lines: (number from 1, line) of a part of the file that `path` names in messages; None reads the file.
+
+    Attributes:
+        n_lines: number of lines read so far.
+        n_bad: number of lines left out because they are not UTF-8 or contain a NUL.
+        bad_lines: the first of these, in a printable form.
+
+    Raises (while iterating):
+        LexiconError: the file cannot be read, or more than 1% of its lines are bad.
     """
 
     def __init__(self, path: str | os.PathLike[str], lines: Iterable[tuple[int, bytes]] | None = None) -> None:

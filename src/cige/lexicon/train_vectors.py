@@ -28,8 +28,13 @@ _JIEBA_COUNT = 3  # the count of rare words in jieba's own dictionary
 
 @dataclass(frozen=True)
 class TrainedVectors:
-    """The result of training: the .npz file for `VectorTable.load`, the number of units with a vector, and the number
-    of units in the corpus, including rare ones."""
+    """The result of training.
+
+    Attributes:
+        path: the .npz file, for `VectorTable.load`.
+        n_words: number of units with a vector.
+        n_tokens: number of units in the corpus, including rare ones.
+    """
 
     path: Path
     n_words: int

@@ -8,7 +8,7 @@
 
 enum { N_SMALL = 1024, NO_MEMORY = 1, DAMAGED = 2 };
 
-typedef struct { /* as walk.py packs it; keys and numbers are addresses */
+typedef struct { /* as matcher.py packs it; keys and numbers are addresses */
     uint64_t keys, numbers, n_slots, max_probes, n_words, max_chars;
 } Trie;
 

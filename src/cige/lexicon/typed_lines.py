@@ -81,9 +81,16 @@ def detect_typed(sample: Sequence[bytes]) -> str | None:
 def typed_entries(
     lines: Iterator[tuple[int, bytes]], *, format: str, source: str, delimiter: str | None, quotes: bool
 ) -> Iterator[Entry]:
-    """An entry for every line (number, raw bytes) of the file `source` except the header. Cells are separated by
-    `delimiter` or that of the format, and with `quotes` may be in quotes. Raises a LexiconError if the first row is a
-    header with unknown names, and the other rows do not begin with a word."""
+    """An entry for every line (number, raw bytes) except the header.
+
+    Args:
+        source: the name of the file, for messages.
+        delimiter: what separates the cells of rows, instead of the format's own.
+        quotes: whether cells may be in quotes.
+
+    Raises:
+        LexiconError: the first row is a header with unknown names, and the other rows do not begin with a word.
+    """
     delimiter = delimiter or DELIMITERS.get(format, TAB)
     read = _read_object if format == "jsonl" else _row_reader(COLUMNS, delimiter, quotes, is_named=False)
     remembers = format == "labels"
@@ -226,10 +233,11 @@ def _encoded(word: str) -> bytes:
 
 
 def labelled_word(raw: bytes, *, any_label: bool) -> tuple[bytes, str | None, int | None] | None:
-    """The word (UTF-8), label and count of a line such as `张三 PER`, `张三/PER` or jieba's `张三 3 nr`, or None.
+    """The word (UTF-8), label and count of a line that has a label or a part of speech of names, or None for others.
 
-    User words may have blanks in them (iPhone 15), so what stands after a blank is a label only if it is a type that
-    nobody means as part of a name, or with `any_label` any capital letters after a word that is not in Latin letters.
+    Args:
+        raw: a line in UTF-8 without a tab.
+        any_label: whether any capital letters after a word that is not in Latin letters are a label.
     """
     if not any(mark in raw for mark in _BEFORE_LABEL):
         return None

@@ -81,8 +81,14 @@ def user_batch(words: Iterable[WordTriple]) -> tuple[UserBatch, list[str]]:
 
 
 def usable(words: Iterable[WordTriple]) -> UserBatch:
-    """The words, packed. Of a word that is given again with another label or mode, the first is kept, as in files, and
-    a WordListWarning names it. Raises a LexiconError if some words cannot be used; the message lists them."""
+    """The words, packed. A word that is given again with another label or mode keeps the first, as in files.
+
+    Warns:
+        WordListWarning: words are given again with another label or mode.
+
+    Raises:
+        LexiconError: some cannot be used; the message lists them.
+    """
     batch, problems = user_batch(words)
     if problems:
         raise LexiconError(f"cannot add {listed_words(problems)}")

@@ -31,8 +31,13 @@ _NO_ROWS = np.empty((0, 3), np.int32)
 
 @dataclass(frozen=True)
 class UserLayer:
-    """Distinct words that no other layer has, unless they are removed there. Labels, uint8, uint16 or uint32[n], and
-    modes, uint8[n], are as in UserBatch."""
+    """Distinct words that no other layer has, unless it is removed there.
+
+    Attributes:
+        words: the n words.
+        labels: uint8, uint16 or uint32[n], indices in `names`, the first of which is None.
+        modes: uint8[n], indices in MODES.
+    """
 
     words: PackedWords
     labels: np.ndarray
@@ -138,8 +143,11 @@ class UserStore:
 
     def with_batch(self, batch: UserBatch, *, merges: bool) -> UserStore:
         """A store with additional words; those that it already has keep their place and get the new label and mode.
-        With merges=False, layers stay as they are, so the cost depends on the new words alone; more layers make
-        searching slower."""
+
+        Args:
+            merges: False leaves layers as they are, so the cost depends on the new words alone; more layers make
+                searching slower.
+        """
         if not len(batch):
             return self
         layer = UserLayer.build(batch.words, batch.labels, batch.modes, batch.names)

@@ -66,10 +66,16 @@ def user_words_of(words: UserWords) -> list[UserWord]:
 
 
 def each_user_word(words: UserWords) -> Iterator[tuple[str, str | None, str]]:
-    """The text, label and mode of each word of a call, which are not checked: strings, `UserWord`s, a dict of words and
-    labels (None for no label), or a DataFrame with a column `word` and, if there are any, `label` and `mode`, or with
-    other names of `delimited.HEADERS`, such as 词 and 类型. Raises a LexiconError if a string was given instead of a
-    list, or an item is not a word."""
+    """The text, label and mode of each word of a call; they are not checked.
+
+    Args:
+        words: strings, `UserWord`s with label and mode, a dict of words and labels (None for no label), or a DataFrame
+            with a column `word` and, if there are any, `label` and `mode`. They may have the other names of the header
+            of a word file (see `delimited.HEADERS`), such as `Label` or 词 and 类型; other columns are ignored.
+
+    Raises:
+        LexiconError: a string was given instead of a list, or an item is not a word.
+    """
     if isinstance(words, str):
         raise LexiconError(f"words={words!r}: expected a list of words, such as [{words!r}]")
     if isinstance(words, bytes):
@@ -165,8 +171,14 @@ class UserChanges:
 
     @classmethod
     def from_dict(cls, user: Mapping[str, Any], *, source: str | PathLike[str]) -> UserChanges:
-        """The changes from the result of `to_dict`, which was read from `source`. Raises a LexiconError if the value
-        has another form, or a word cannot have its label or mode."""
+        """The changes from the result of `to_dict`.
+
+        Args:
+            source: the path of the file, for error messages.
+
+        Raises:
+            LexiconError: the value has another form, or a word cannot have its label or mode.
+        """
         if not _is_whole(user):
             raise LexiconError(
                 f"{source}: not the words that a user changed; expected an object with the lists added and removed, "
@@ -191,8 +203,11 @@ class UserChanges:
 
     @classmethod
     def load(cls, folder: Path) -> UserChanges:
-        """Read the changes from a lexicon folder. Raises a LexiconError if the file cannot be read or has another
-        content."""
+        """Read the changes from a lexicon folder.
+
+        Raises:
+            LexiconError: the file cannot be read or has another content.
+        """
         path = folder / USER_FILE
         try:
             user = json.loads(path.read_text(encoding="utf-8"))

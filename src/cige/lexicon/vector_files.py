@@ -76,8 +76,13 @@ except ImportError:  # built without a compiler
 
 @dataclass(frozen=True)
 class VectorBlock:
-    """Some rows of a vector file, in file order: line numbers from 1 (row numbers of a binary file), normalised words,
-    and finite vectors, float32[n, width]."""
+    """Some rows of a vector file, in file order.
+
+    Attributes:
+        lines: n line numbers from 1; row numbers of a binary file.
+        words: n words, normalised.
+        vectors: float32[n, width], finite.
+    """
 
     lines: list[int]
     words: list[str]
@@ -96,8 +101,14 @@ class _RawBlock:
 
 @dataclass(frozen=True)
 class VectorFile:
-    """A word2vec file, plain, .gz or .xz, whose format is known: "word2vec" (text) or "binary". `n_promised` is the
-    number of vectors according to its header, or None if it has no header."""
+    """A word2vec file whose format is known.
+
+    Attributes:
+        path: the file, plain, .gz or .xz.
+        format: "word2vec" (text) or "binary".
+        width: numbers per vector.
+        n_promised: number of vectors according to its header, or None if it has no header.
+    """
 
     path: Path
     format: str
@@ -105,9 +116,14 @@ class VectorFile:
     n_promised: int | None
 
     def blocks(self, report: ReportBuilder, on_progress: OnProgress | None = None) -> Iterator[VectorBlock]:
-        """Yield the valid rows; `report` lists the others. Words may occur twice. `on_progress` is called after every
-        block with (bytes of the file read, bytes of the file). Raises a LexiconError if the file is damaged, or has
-        fewer vectors than its header states."""
+        """Yield the valid rows; `report` lists the others. Words may occur twice.
+
+        Args:
+            on_progress: called after every block with (bytes of the file read, bytes of the file).
+
+        Raises:
+            LexiconError: the file is damaged, or has fewer vectors than its header states.
+        """
         n_rows = 0
         size = self.path.stat().st_size
         try:

@@ -41,8 +41,13 @@ def word_hash(word: str) -> int:
 
 @dataclass(frozen=True)
 class HashIndex:
-    """Finds the rows of words by hash: ascending hashes, uint64[V], the row of each, uint32[V], and the V words by row.
-    If two words have the same hash, the words themselves are compared."""
+    """Finds the rows of words by hash; if two words have the same hash, the words themselves are compared.
+
+    Attributes:
+        hashes: uint64[V], ascending.
+        rows: uint32[V], the row of each.
+        words: the V words by row.
+    """
 
     hashes: np.ndarray
     rows: np.ndarray
@@ -112,7 +117,11 @@ class VectorTable:
     def load(cls, path: str | os.PathLike[str]) -> VectorTable:
         """Read vectors. The format is detected by content: an .npz file that `train_vectors` wrote, word2vec text
         (plain, .gz, .xz) or binary, or a folder that `convert_vectors` or `build_with_vectors` wrote, which is mapped
-        from disk. Raises a LexiconError if the file is missing, damaged or has another format."""
+        from disk.
+
+        Raises:
+            LexiconError: the file is missing, damaged or has another format.
+        """
         path = Path(path)
         if path.is_dir():
             return cls._load_lexicon(path) if kind_of(path) == LEXICON else cls._load_folder(path)
@@ -186,8 +195,10 @@ class VectorTable:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write an .npz with the fields words (joined by newlines), vectors and counts (0 if unknown).
 
-        Vectors are written as float16, unless a number is too large for it. Raises a LexiconError if writing failed; an
-        older file is kept.
+        Vectors are written as float16, unless a number is too large for it.
+
+        Raises:
+            LexiconError: writing failed; an older file is kept.
         """
         counts = np.zeros(len(self), dtype=np.int64) if self.counts is None else self.counts
         with np.errstate(over="ignore"):

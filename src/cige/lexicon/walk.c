@@ -15,7 +15,7 @@ static int cuts_a_run(const Py_UCS4 *text, Py_ssize_t n_chars, Py_ssize_t place)
     return before && place < n_chars && kind_of(text[place]) == before;
 }
 
-/* Leaves out the rows of words that begin or end inside a run of letters or of digits, as latin_runs.py does. */
+/* Leaves out the rows of words that begin or end inside a run of letters or of digits, as matcher.py does. */
 static void keep_whole(const Py_UCS4 *text, Py_ssize_t n_chars, RowList *all)
 {
     size_t n_kept = 0;

@@ -33,8 +33,11 @@ class WordVersions:
         return sorted(file.name for file in files if file.is_file() and not file.name.startswith("."))
 
     def current(self) -> str:
-        """The name of the current version. Raises a LexiconError if the folder has no versions, or the current version
-        does not exist."""
+        """The name of the current version.
+
+        Raises:
+            LexiconError: the folder has no versions, or the current version does not exist.
+        """
         try:
             name = (self.folder / CURRENT).read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError) as reason:
@@ -46,7 +49,11 @@ class WordVersions:
         return name
 
     def path(self, name: str) -> Path:
-        """The file of a version. Raises a LexiconError if there is none of this name."""
+        """The file of a version.
+
+        Raises:
+            LexiconError: there is none of this name.
+        """
         path = self.folder / VERSIONS / name
         if name != Path(name).name or not path.is_file():
             raise LexiconError(f"{self.folder}: no version {name!r}; there are {', '.join(self.names()) or 'none'}")
@@ -55,9 +62,12 @@ class WordVersions:
     def publish(self, source: str | os.PathLike[str], name: str) -> LoadReport:
         """Copy a word file to the folder as version `name` and make it current; running jobs keep their version.
 
-        Returns the report of its lines; the file is copied as it is, and whoever reads it leaves out the refused lines
-        too. Raises a LexiconError if the file cannot be read as words, the name is not a valid file name, or a version
-        with this name has other words.
+        Returns:
+            The report of its lines. The file is copied as it is; whoever reads it leaves out the refused lines too.
+
+        Raises:
+            LexiconError: the file cannot be read as words, the name is not a valid file name, or a version with this
+                name has other words.
         """
         if not name or name != Path(name).name or name.startswith("."):
             raise LexiconError(f"version {name!r}: expected the name of a file, such as 2026-11-01.txt")
@@ -77,8 +87,11 @@ class WordVersions:
         return listed.report
 
     def use(self, name: str) -> None:
-        """Make an existing version the current one, which may be an older one. Raises a LexiconError if there is none
-        of this name."""
+        """Make an existing version the current one, which may be an older one.
+
+        Raises:
+            LexiconError: there is none of this name.
+        """
         self.path(name)
         with atomic_file(self.folder / CURRENT) as aside:
             aside.write_text(name + "\n", encoding="utf-8")

@@ -47,8 +47,14 @@ _TAGGED = re.compile(rb"\S*[\x80-\xff]\S* [0-9]+ (a[dn]?|eng|n[gstz]?|nr(fg|t)?|
 
 @dataclass(frozen=True)
 class WordList:
-    """Distinct words, normalised, in file order, with one count per word, or None if the file has none, the report of
-    taken and refused lines, and the label, or None, and the mode of each word."""
+    """Distinct words, normalised, in file order.
+
+    Attributes:
+        words: the words.
+        counts: one count per word, or None if the file has none.
+        report: which lines were taken and which were refused.
+        of_words: the label, or None, and the mode of each word.
+    """
 
     words: list[str]
     counts: list[int] | None

@@ -40,8 +40,14 @@ _EXTENDS, _ONLY = "extends", "only"  # keys of a system: the system it extends, 
 
 @dataclass(frozen=True)
 class Shipped:
-    """A shipped recipe: its name on the command line, its kind (TAGGING, SEARCH or a kind of an extension, such as
-    pretrain), data set and system of a pair (otherwise ""), and a description in one sentence."""
+    """A shipped recipe.
+
+    Attributes:
+        name: name on the command line.
+        kind: TAGGING, SEARCH or a kind of an extension, such as pretrain.
+        data, system: data set and system of a pair; otherwise "".
+        about: a description in one sentence.
+    """
 
     name: str
     kind: str

@@ -14,8 +14,12 @@ def parse_span(text: str) -> tuple[float, str] | None:
 
 
 def steps_of(span: str, *, n_steps: int, n_epochs: int | None = None) -> int:
-    """Convert a span that `parse_span` can read to a number of steps in a run of `n_steps`, of which "%" is a share,
-    and of `n_epochs`, which may be None if no span is in epochs."""
+    """Convert a span to a number of steps in a run of `n_steps`.
+
+    Args:
+        span: a span that `parse_span` can read; "%" is a share of all steps.
+        n_epochs: number of epochs of the run; None if no span is in epochs.
+    """
     parsed = parse_span(span)
     assert parsed is not None, span
     amount, unit = parsed

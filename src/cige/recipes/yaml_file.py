@@ -15,8 +15,12 @@ from cige.recipes.settings import Settings
 
 @dataclass(frozen=True)
 class Layer:
-    """Nested settings, and where they come from: `origins` maps key paths ("training.n_epochs") to "file:line" or
-    another description."""
+    """Nested settings and where they come from.
+
+    Attributes:
+        values: maps names to values or to nested mappings.
+        origins: maps key paths ("training.n_epochs") to "file:line" or another description of the origin.
+    """
 
     values: Settings
     origins: dict[str, str]
@@ -37,9 +41,15 @@ class Layer:
 
 
 def read_layer(path: Path, *, called: str) -> Layer:
-    """Read one YAML file, which messages and origins call `called`; `extends` is left in its values. Raises a
-    FileNotFoundError if there is no such file, and a RecipeError with file and line if it is not a mapping in UTF-8
-    YAML, or a key occurs twice."""
+    """Read one YAML file; `extends` is left in its values.
+
+    Args:
+        called: the name of the file in messages and origins.
+
+    Raises:
+        RecipeError: it is not a mapping in UTF-8 YAML, or a key occurs twice; the message has the file and line.
+        FileNotFoundError: there is no such file.
+    """
     try:
         node = _composed(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

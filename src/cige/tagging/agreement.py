@@ -26,12 +26,16 @@ def judged(label: str, judge: Judge, judges: Collection[Judge]) -> bool:
 def agreed_spans(
     entities_of_judges: Sequence[Sequence[Entity]], judges: Sequence[Judge], *, min_score: float = 0.5
 ) -> tuple[Span, ...]:
-    """The spans of a text that the judges agree on, sorted and disjoint, given the entities of each judge, sorted and
-    disjoint.
+    """The spans of a text that the judges agree on, sorted and disjoint.
 
     Overlapping entities form a group. If all judges that are used for its labels predict the same span with a score of
     at least `min_score`, the result is that span with their label, or with all of their labels joined by EITHER;
     otherwise the part of the text that the group covers is OPEN.
+
+    Args:
+        entities_of_judges: the entities of each judge, sorted and disjoint.
+        judges: the judge of each item of `entities_of_judges`.
+        min_score: minimum score of every entity in a group.
     """
     finds = sorted(
         (entity.start, entity.end, number, entity)

@@ -33,9 +33,15 @@ def best_spans(
     scheme: str,
     max_lengths: Mapping[str, int],
 ) -> list[list[Span]]:
-    """The entities of the best tag sequence of each sentence in which no entity is longer than `max_lengths` allows,
-    without the forced stretches, which have no maximum length. Emissions are float[B, T, L] of the B `lattices` and the
-    L `tags`; padding may have any value."""
+    """The entities of the best tag sequence of each sentence in which no entity is longer than its label allows.
+
+    Forced stretches have no maximum length, and are left out.
+
+    Args:
+        emissions: float[B, T, L] of the B `lattices`; padding may have any value.
+        tags: the L tag names in `scheme`.
+        max_lengths: label -> maximum length in characters; other labels have no limit.
+    """
     paths = crf.decode(emissions, [lattice.n_chars for lattice in lattices])
     decoded = [
         without_forced(tags_to_spans([tags[tag] for tag in path], scheme), lattice)

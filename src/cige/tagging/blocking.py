@@ -30,8 +30,12 @@ PLAIN = -1
 
 
 class BlockingCRF(NumpyCRF):
-    """The CRF of one sentence with `blocked` spans [start, end), made of the trained CRF over the L `tags`; emissions,
-    tags and probabilities are those of these tags."""
+    """The CRF of one sentence; emissions, tags and probabilities are those of the L tags of the trained CRF.
+
+    Args:
+        crf: the trained CRF over the L `tags`, which are of `scheme`.
+        blocked: the blocked spans [start, end) of the sentence.
+    """
 
     def __init__(self, crf: NumpyCRF, *, tags: Sequence[str], scheme: str, blocked: Sequence[tuple[int, int]]):
         self._trained = crf
@@ -99,9 +103,14 @@ class _MergedMarginals(SegmentMarginals):
 
 @dataclass(frozen=True)
 class Group:
-    """Blocked spans of several characters that one set of copies follows: where they begin, sorted; the last end of
-    each of them; the ends before it that are not blocked; and the number of the set. Overlapping groups have different
-    sets, and sets are few."""
+    """Blocked spans of several characters that one set of copies follows.
+
+    Attributes:
+        starts: where they begin, sorted.
+        last: the last end of each of them.
+        open_ends: the ends before it that are not blocked.
+        slot: the number of the set. Overlapping groups have different sets, and sets are few.
+    """
 
     starts: tuple[int, ...]
     last: int

@@ -21,9 +21,13 @@ N_FOLDS = 5
 
 @dataclass(frozen=True)
 class SentenceReading:
-    """The uncalibrated predictions of a model for one labelled sentence: label and probability of each labelled entity
-    (0 if it is not a candidate); probability of every candidate, and whether it is a labelled entity; the same for the
-    entities of the best tag sequence only."""
+    """The predictions of a model for one labelled sentence, with uncalibrated probabilities.
+
+    Attributes:
+        gold: label and probability of each labelled entity; the probability is 0 if it is not a candidate.
+        candidates: probability of every candidate, and whether it is a labelled entity.
+        best: the same, for the entities of the best tag sequence only.
+    """
 
     gold: list[tuple[str, float]]
     candidates: list[tuple[float, bool]]
@@ -38,11 +42,16 @@ def read_labelled(
     types: Types = "fine",
     batch_size: int = 16,
 ) -> list[SentenceReading]:
-    """The predictions of `ner` for labelled sentences. `labels` are those of the data -> those that the model reports,
-    as in `map_labels`, and `types` says whether the data have the model's own labels or their topmost ancestors.
+    """The predictions of `ner` for labelled sentences.
 
     Entities with labels that do not occur in the sentences are left out, since it is unknown whether they are correct.
-    Raises a DataError if the model has no label for a label of the data, or the data have no entities.
+
+    Args:
+        labels: data label -> label that the model reports, as in `map_labels`.
+        types: whether the labels of the data are the model's own labels or their topmost ancestors.
+
+    Raises:
+        DataError: the model has no label for a label of the data, or the data have no entities.
     """
     written = {(labels or {}).get(span.label, span.label) for s in sentences for span in s.spans}
     request = with_silent_labels(Request.of(types=types), written, ner.labels, ner.label_facts)

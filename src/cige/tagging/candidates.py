@@ -36,11 +36,15 @@ def candidate_spans(
     scheme: str,
     max_lengths: Mapping[str, int],
 ) -> list[tuple[int, int, float]]:
-    """(start, end, probability) of the spans in sentence `row` of a batch that are an entity of one of `labels`, none
-    longer than its label allows, with a probability of at least `threshold`, which is above 0.
+    """(start, end, probability) of the spans that are an entity of one of `labels` with at least this probability.
 
     The probability is the sum over the labels. A span needs tags that open, continue and close an entity of one of
     them, so only characters where such tags are probable enough are considered; no span above the threshold is missed.
+
+    Args:
+        marginals: the marginals of a batch, whose sentence `row` has `n_chars` characters.
+        threshold: the minimum probability; must be greater than 0.
+        max_lengths: label -> maximum length in characters; other labels have no limit.
     """
     probabilities = marginals.tag_probabilities(row)[:n_chars]
     parts = [split_tag(tag) for tag in tags]

@@ -63,9 +63,14 @@ def read_consistently(
 
 
 def names_to_look_for(text: str, entities: Sequence[Entity], *, user_words: Collection[str] = ()) -> list[UserWord]:
-    """The names found with a score of at least `SURE` that also occur elsewhere in the text, outside of the `entities`
-    (sorted, not overlapping), each with the label that has the highest sum of scores. The user's own words (normalised)
-    are left out."""
+    """The names found with a score of at least `SURE` that also occur elsewhere in the text, outside entities.
+
+    Each name gets the label with the highest sum of scores.
+
+    Args:
+        entities: sorted, not overlapping.
+        user_words: the user's own words, normalised; they are left out.
+    """
     scores: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     for entity in entities:
         if entity.score >= SURE and not entity.forced:

@@ -109,8 +109,12 @@ def with_whole_words(
 ) -> list[ScoredSpan]:
     """Spans that do not overlap, sorted, with their edges moved outwards where they split a Latin word.
 
-    Of spans that overlap then, those with the highest scores are kept. A span that would reach into a `closed` stretch,
+    Of spans that overlap then, those with the highest scores are kept. A span that would reach into a closed stretch,
     or become longer than its label allows, stays as it is.
+
+    Args:
+        closed: stretches of the text in which there are no entities.
+        max_lengths: label -> the greatest length of its entities.
     """
     if not _LATIN.search(text):  # nothing can be split; most texts
         return list(spans)

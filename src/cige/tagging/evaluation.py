@@ -28,9 +28,16 @@ WRONG_SHARE = 0.2  # share of the labels that are replaced in the trial with wro
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Scores of a model on labelled sentences, the time to predict them, and the labels that the model reports; the
-    differences between gold and predicted entities, in order; how often each gold label was predicted as each label
-    (see `entities.errors.confusion`); and the score of each predicted entity, with whether it is correct."""
+    """Scores of a model on labelled sentences.
+
+    Attributes:
+        report: the scores.
+        seconds: time to predict all sentences.
+        labels: the labels that the model reports.
+        errors: the differences between gold and predicted entities, in order.
+        confusion: how often each gold label was predicted as each label; see `entities.errors.confusion`.
+        points: the score of each predicted entity, and whether it is correct.
+    """
 
     report: Report
     seconds: float
@@ -139,9 +146,14 @@ class TrialJson(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class UserWordTrial:
-    """A list of user words, and the scores of a model with it. `listed_names` is the share of the distinct names of the
-    sentences that are in the list, 0..1, and `listed_entities` the same share for entities, where each occurrence of a
-    name counts."""
+    """A list of user words, and the scores of a model with it.
+
+    Attributes:
+        name: the name of the list; n_words: its number of words.
+        report: the scores with these user words.
+        listed_names: share of the distinct names of the sentences that are in the list, 0..1.
+        listed_entities: the same share for entities, where each occurrence of a name counts, 0..1.
+    """
 
     name: str
     n_words: int

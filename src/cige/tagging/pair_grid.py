@@ -201,11 +201,11 @@ def _logistic(scores: np.ndarray) -> np.ndarray:
 
 
 def decode_relations(scores: np.ndarray, lattice: Lattice, labels: Sequence[str]) -> list[ScoredSpan]:
-    """The entities of a lattice with probabilities and the model's K `labels`, sorted; rules of users are not applied.
+    """The entities of a lattice with probabilities and the model's labels, sorted; rules of users are not applied.
 
-    Each pair of characters has its most probable class in `scores`, float[T, 2 M - 1, K + 2] (see nn/word_pairs.py).
-    The score of an entity is the lowest probability of its relations: those of neighbours, and that of its last and
-    first character.
+    Args:
+        scores: float[T, 2 M - 1, K + 2] of the T characters of the lattice (see nn/word_pairs.py).
+        labels: the K labels.
     """
     reach = scores.shape[1] // 2
     spans = []

@@ -45,8 +45,15 @@ class FoundSpans(NamedTuple):
 
 
 class PredictionModel(Protocol):
-    """The interface that prediction requires of a model: the words of its lattices, to which users add words; entity
-    labels, sorted, and facts about them; L tag names of `scheme`; and the CRF that scores tag sequences."""
+    """The interface that prediction requires of a model.
+
+    Attributes:
+        lexicon: the words of its lattices, to which users add words.
+        labels: entity labels, sorted.
+        scheme: tag scheme of `tags`, the L tag names.
+        crf: the CRF that scores tag sequences.
+        label_facts: facts about the labels.
+    """
 
     lexicon: Lexicon
     labels: list[str]

@@ -96,8 +96,11 @@ class Selection:
         return probability if self.calibration is None else self.calibration.score(probability)
 
     def name_of(self, label: str, labels: Collection[str]) -> str | None:
-        """The label with which an entity is reported, or None if it is not reported. Labels that are none of the
-        model's `labels` come from user words and are reported unchanged."""
+        """The label with which an entity is reported, or None if it is not reported.
+
+        Args:
+            labels: the labels of the model; other labels come from user words and are reported unchanged.
+        """
         if label in labels:
             return self.reported.get(label)
         return label if self.named is None or label in self.named else None
@@ -138,9 +141,15 @@ class Selection:
 def select(
     request: Request, labels: Collection[str], facts: LabelFacts, *, word_labels: Collection[str] = ()
 ) -> Selection:
-    """The selection that a request means for a model with these labels; those of user words may be requested too.
-    Raises a ModelError if the model does not report a requested label, or has no calibration that reaches the requested
-    recall."""
+    """The selection that a request means for a model with these labels.
+
+    Args:
+        word_labels: labels of user words, which may be requested too.
+
+    Raises:
+        ModelError: the model does not report a requested label, or has no calibration that reaches the requested
+            recall.
+    """
     named = set(request.labels or ())
     name_of = facts.coarse if request.types == "coarse" else facts.fine
     names = {label: name_of(label, labels, named=named) for label in labels}

@@ -89,8 +89,15 @@ class Stream:
     def entities(
         self, texts: Iterable[str], n_threads: int = 1, start_thread: Callable[[], None] | None = None
     ) -> Iterator[list[Entity]]:
-        """The entities of each text, in order; raises a TypeError if a text is not a str. `n_threads` threads read
-        groups of windows; if there are several, each of them calls `start_thread` first."""
+        """The entities of each text, in order.
+
+        Args:
+            n_threads: number of threads that read groups of windows.
+            start_thread: called first by each of these threads, if there are several.
+
+        Raises:
+            TypeError: a text is not a str.
+        """
         size = 1 if self.batch_size == 1 else self.batch_size * GROUP_BATCHES
         if self.is_compiled:
             size = min(size, MAX_AT_ONCE)

@@ -28,12 +28,15 @@ ENOUGH = 0.5  # a word is an entity if it is more probably one than not, whateve
 def with_forced_spans(
     emissions: np.ndarray, lattices: Sequence[Lattice], *, tags: Sequence[str], scheme: str, labels: Collection[str]
 ) -> np.ndarray:
-    """float[B, T, L]: emissions with which every forced stretch is one entity, so that its context is decoded with it;
-    the given ones if nothing is forced.
+    """float[B, T, L]: emissions with which every forced stretch is one entity, so that its context is decoded with it.
 
     The entity has the forced label if that is one of the model's `labels`. Otherwise it may have any label: the context
     is decoded with a name there, but its type is open. If a stretch extends beyond the lattice, the part within it is
     an entity.
+
+    Args:
+        emissions: float[B, T, L]; returned unchanged if nothing is forced.
+        tags: the L tag names in `scheme`.
     """
     rows = [row for row, lattice in enumerate(lattices) if lattice.rules.forced]
     if not rows:
@@ -63,8 +66,12 @@ def _only(scores: np.ndarray, allowed: np.ndarray) -> np.ndarray:
 
 
 def forced_entities(lattice: Lattice, labels: Collection[str], chosen: Selection) -> list[ScoredSpan]:
-    """The forced stretches that begin in the lattice's text, with the user's labels, as far as `chosen` reports them;
-    they may extend beyond its end. `labels` are the model's."""
+    """The forced stretches that begin in the lattice's text, with the user's labels; they may extend beyond its end.
+
+    Args:
+        labels: the model's labels.
+        chosen: which entities are reported; those of other labels than the requested ones are left out.
+    """
     inside = [span for span in lattice.rules.forced if 0 <= span.start < lattice.n_chars]
     named = [(span, chosen.name_of_word(span.label, labels)) for span in inside]
     return [ScoredSpan(span.start, span.end, name, 1.0, forced=True) for span, name in named if name is not None]
@@ -88,11 +95,15 @@ def with_typed(
     labels: Collection[str],
     chosen: Selection,
 ) -> list[ScoredSpan]:
-    """The entities of a sentence (`spans` of the best tags), in which typed words have the user's label and the score
-    of any type: `probability` of [start, end). `labels` are the model's.
+    """The entities of a sentence, in which typed words have the user's label and the score of any type.
 
     A typed word that overlaps none of the entities is added if it is more probably an entity than not: the best tags
     may have none there because several types share the probability.
+
+    Args:
+        spans: the entities of the best tags.
+        probability: the probability that [start, end) is an entity of any type.
+        labels: the model's labels.
     """
     remaining = list(spans)
     for word in typed:
@@ -119,8 +130,12 @@ def _columns(tags: tuple[str, ...]) -> list[int]:
 def without_unknown_type(
     emissions: np.ndarray, tags: Sequence[str], labels: Collection[str], lattices: Sequence[Lattice]
 ) -> np.ndarray:
-    """float[B, T, L]: emissions that rule out UNKNOWN_TYPE in sentences without a user word whose label is none of the
-    `labels` that the model knows; the given ones if nothing is ruled out."""
+    """float[B, T, L]: emissions that rule out UNKNOWN_TYPE in sentences without a user word of an unknown type.
+
+    Args:
+        emissions: float[B, T, L]; returned unchanged if nothing is ruled out.
+        tags: the L tag names; labels: the labels that the model knows.
+    """
     columns = _columns(tuple(tags))
     rows = [k for k, lattice in enumerate(lattices) if not _unknown_words(lattice, labels)] if columns else []
     if not rows:

@@ -4,5 +4,10 @@ from __future__ import annotations
 
 
 def counted(n: int, thing: str, things: str | None = None) -> str:
-    """A count with its noun, such as `1 sentence` or `1,234 sentences`; `things` is the plural, by default with s."""
+    """Format a count with its noun, for example `1 sentence` or `1,234 sentences`.
+
+    Args:
+        thing: the singular of the noun.
+        things: the plural; default: `thing` with an s.
+    """
     return f"{n:,} {thing if n == 1 else things or thing + 's'}"

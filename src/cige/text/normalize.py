@@ -22,11 +22,14 @@ _COMPILE_AFTER = 16_384  # characters: looking them up one by one takes as long 
 
 
 class Folding:
-    """Replaces single characters of texts: `changes` (of no ASCII characters), and lone surrogates by U+FFFD.
+    """Replaces single characters of texts.
 
     A pattern finds the characters to replace faster than they are looked up, but is compiled first. That would be felt
-    at the start of a program that reads a few sentences, so it is compiled once `compile_after` characters have been
-    looked up.
+    at the start of a program that reads a few sentences, so it is compiled once enough characters have been looked up.
+
+    Args:
+        changes: character -> the character that replaces it, besides U+FFFD for lone surrogates; no ASCII characters.
+        compile_after: the number of characters after which the pattern is compiled.
     """
 
     def __init__(self, changes: Mapping[str, str], *, compile_after: int = _COMPILE_AFTER) -> None:

@@ -41,8 +41,13 @@ class Document:
 
 @dataclass(frozen=True)
 class ReadingOptions:
-    """Options for reading, which are not in the file: the columns of CSV, TSV and Parquet files, the names of numeric
-    tags, in order, and whether to repair invalid tag transitions."""
+    """Options for reading, which are not in the file.
+
+    Attributes:
+        text_column, entities_column: columns of CSV, TSV and Parquet files.
+        tag_names: the names of numeric tags, in order.
+        repair: whether to repair invalid tag transitions.
+    """
 
     text_column: str = "text"
     entities_column: str = "entities"
@@ -81,8 +86,14 @@ def without(values: Mapping[str, Any], *taken: str) -> JsonObject:
 
 
 def checked(documents: Iterable[Document], *, parts: bool = False) -> Iterator[tuple[int, Document]]:
-    """The documents with their numbers from 1. Raises a DataError if spans exceed a text, or the format cannot hold
-    them; `parts` says whether it can hold discontinuous entities."""
+    """The documents with their numbers from 1.
+
+    Args:
+        parts: whether the format can hold discontinuous entities.
+
+    Raises:
+        DataError: spans exceed a text, or the format cannot hold them.
+    """
     for number, document in enumerate(documents, 1):
         with error_context(f"documents to write, number {number}"):
             check_writable(document.text, document.spans)
@@ -144,8 +155,14 @@ def json_values(text: str, name: str) -> list[tuple[int, Any]]:
 
 
 def read_objects(path: Path, place: str, read: Callable[[JsonObject, int], Document]) -> list[Document]:
-    """The documents that `read` makes of the JSON objects of a file and their lines or numbers. Raises a DataError if
-    the file is not JSON, or an object, which messages call a `place`, is no document."""
+    """The documents that `read` makes of the JSON objects of a file and their lines or numbers.
+
+    Args:
+        place: what an object is in messages, such as a line or a task.
+
+    Raises:
+        DataError: the file is not JSON, or an object is no document; the message contains the place.
+    """
     documents = []
     for number, value in json_values(read_text(path), str(path)):
         with error_context(f"{path}, {place} {number}"):

@@ -23,8 +23,13 @@ Write = Callable[[Path, Iterable[Document]], None]
 
 @dataclass(frozen=True)
 class Format:
-    """A format: a short description, the reader, the writer, None if cige has none, and suffixes of file names that
-    usually have this format."""
+    """A format.
+
+    Attributes:
+        what: a short description.
+        read, write: the reader and the writer; None if cige has none.
+        suffixes: suffixes of file names that usually have this format.
+    """
 
     what: str
     read: Read
@@ -67,10 +72,16 @@ _ALSO_NAMED: dict[str, tuple[str, ...]] = {
 
 
 def read_documents(path: str | Path, *, format: str = "auto", options: ReadingOptions | None = None) -> list[Document]:
-    """Read the documents of a file, of a brat folder, or of all files of a folder, which have one `format`: a name in
-    FORMATS, or "auto" to detect it from the content and the file name. Raises a DataError with the place if a file
-    cannot be read, or its format cannot be detected, or if a folder has no files of the format, or files of several
-    formats or splits."""
+    """Read the documents of a file, of a brat folder, or of all files of a folder, which have one format.
+
+    Args:
+        format: a name in FORMATS; "auto" detects the format from the content and the file name.
+        options: options for reading, which are not in the file.
+
+    Raises:
+        DataError: a file cannot be read, or its format cannot be detected; the message contains the place in the
+            file. A folder has no files of the format, or files of several formats or splits.
+    """
     path = Path(path)
     if format != "auto":
         known(format)
@@ -79,9 +90,14 @@ def read_documents(path: str | Path, *, format: str = "auto", options: ReadingOp
 
 
 def write_documents(path: str | Path, documents: Iterable[Document], *, format: str = "auto") -> None:
-    """Write documents to a file, or to a folder for brat, completely or not at all; `format` is a name in FORMATS, or
-    "auto" to use the suffix of the file name. Raises a DataError if it is unknown or cannot be written, or cannot hold
-    a document."""
+    """Write documents to a file, or to a folder for brat, completely or not at all.
+
+    Args:
+        format: a name in FORMATS; "auto" uses the suffix of the file name.
+
+    Raises:
+        DataError: the format is unknown or cannot be written, or a document cannot be represented in it.
+    """
     path = Path(path)
     name = _by_suffix(path) if format == "auto" else known(format)
     if name is None:

@@ -1,4 +1,4 @@
-/* The best tags with which no entity is longer than its label allows, as tagging/within_lengths.py has them: whole
+/* The best tags with which no entity is longer than its label allows, as tagging/best_spans.py has them: whole
    entities are decoded, since a chain cannot say how long one is. */
 
 #include "marginals.h"

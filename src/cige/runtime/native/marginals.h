@@ -55,7 +55,7 @@ typedef struct { /* the rules of a sentence, with nothing in them where it has n
 /* rules.c: what applies to sentence b; `chain` is that of sentences without rules. */
 Held held_of(const Chain *chain, const Rules *rules, int64_t b);
 
-/* Emissions of a trained chain with which each forced span is one entity (tagging/forcing.py). */
+/* Emissions of a trained chain with which each forced span is one entity (tagging/user_rules.py). */
 void force_spans(const Chain *trained, const Held *held, int64_t n, double *unary);
 
 /* The emissions of a chain with copies, from those of the trained one, and the states of the room. */

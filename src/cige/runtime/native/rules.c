@@ -1,4 +1,4 @@
-/* What a user's forced and blocked words ask of a sentence: tagging/forcing.py and tagging/blocking.py in C. */
+/* What a user's forced and blocked words ask of a sentence: tagging/user_rules.py and tagging/blocking.py in C. */
 
 #include "marginals.h"
 
