@@ -8,8 +8,7 @@ from typing import Any
 
 from torch import nn
 
-from cige.engine.parallel import Sharding
-from cige.engine.settings import CheckpointConfig, OptimizerConfig, ScheduleConfig
+from cige.engine.settings import CheckpointConfig, OptimizerConfig, ScheduleConfig, Sharding
 
 
 @dataclass(frozen=True, kw_only=True)

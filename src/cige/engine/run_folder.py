@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from cige.engine.checkpoint import PREFIX, discard_checkpoints, reporting_write_errors
-from cige.engine.curves import FOLDER as CURVES
 from cige.engine.devices import is_restart
 from cige.engine.history import Record
+from cige.engine.progress import CURVES
 from cige.errors import CigeError, RecipeError
 from cige.folders.atomic import atomic_file
 from cige.folders.hub import RUN_MODEL

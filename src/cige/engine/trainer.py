@@ -21,18 +21,25 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset, Sampler
 
 from cige.engine.average import WeightAverage
-from cige.engine.checkpoint import last_checkpoint, load_weights, must_fit, read_state, save_weights, trained_weights
-from cige.engine.checkpoint_writer import VALUES, CheckpointWriter
-from cige.engine.curves import Curves
+from cige.engine.checkpoint import (
+    VALUES,
+    CheckpointWriter,
+    last_checkpoint,
+    load_weights,
+    must_fit,
+    read_state,
+    save_weights,
+    trained_weights,
+)
 from cige.engine.history import Record, RunState
 from cige.engine.objective import Objective
 from cige.engine.optimizer import clip_gradients, finish_updates, make_optimizer, set_learning_rate
 from cige.engine.parallel import distributed, gathering, of_first_process
 from cige.engine.plan import Place, StepPart
-from cige.engine.progress import ProgressBar
+from cige.engine.progress import Curves, ProgressBar
 from cige.engine.run_config import RunConfig
 from cige.engine.run_folder import BEST
-from cige.engine.schedule import learning_rate_factor
+from cige.engine.settings import learning_rate_factor
 from cige.engine.state_files import StateFiles, restore
 from cige.errors import CigeError, ModelError
 from cige.recipes.spans import steps_of

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import torch
 
 from cige.data.component_file import read_components
 from cige.data.components import ComponentTable
+from cige.data.gold_spans import GoldRelations, GoldSpans
 from cige.data.sentence import Sentence
 from cige.data.vocabulary import Vocabulary, char_codes
 from cige.errors import RecipeError
@@ -31,8 +33,8 @@ from cige.models.registry import architecture
 from cige.models.start import copy_weights, tables_of
 from cige.models.tagger import Tagger
 from cige.nn.char_features import CharFeatures
+from cige.text.counted import counted
 from cige.training.files import find_file
-from cige.training.heads import head_of
 from cige.training.recipe import LexiconConfig, Recipe, start_folder
 from cige.training.sources import Source, add_sentences, read_sources
 
@@ -192,3 +194,37 @@ def load_bert(model: ModelConfig, data_dir: str | Path | None = None) -> CharFea
     except RecipeError:
         name = model.bert
     return load_features(name, tuned=model.bert_tuned)
+
+
+class TooLongWarning(UserWarning):
+    """Some labelled entities are longer than the entities that a model can find."""
+
+
+def head_of(recipe: Recipe, train: Sequence[Sentence], dev: Sequence[Sentence]) -> PairGridConfig | None:
+    """The settings of the pair grid with the length of the longest entity it finds; None for a CRF.
+
+    A TooLongWarning tells how many labelled entities are longer.
+    """
+    if recipe.head == "crf":
+        return None
+    head = recipe.pair_grid
+    if head.max_length is None:
+        longest = max((span.end - span.start for sentence in train for span in sentence.spans), default=1)
+        head = replace(head, max_length=longest)
+    assert head.max_length is not None
+    for what, sentences in (("training", train), ("development", dev)):
+        n_lost = sum(span.end - span.start > head.max_length for sentence in sentences for span in sentence.spans)
+        if n_lost:
+            warnings.warn(
+                f"{recipe.name}: {counted(n_lost, f'{what} entity', f'{what} entities')} longer than "
+                f"{counted(head.max_length, 'character')} cannot be found; pair_grid.max_length is the limit",
+                TooLongWarning,
+                stacklevel=2,
+            )
+    return head
+
+
+def gold_of(head: PairGridConfig, labels: Sequence[str]) -> GoldSpans:
+    """The conversion of gold annotations to the cells of a pair grid."""
+    assert head.max_length is not None
+    return (GoldSpans if head.scores == "spans" else GoldRelations)(labels, head.max_length)

@@ -19,8 +19,8 @@ from cige.data.source_types import SourceTypes, TypeTree, default_labels, read_t
 from cige.data.tag_sets import GoldTags, TagSets
 from cige.errors import DataError, RecipeError
 from cige.text.counted import counted
+from cige.training.dataset import SourceMix
 from cige.training.files import find_file
-from cige.training.mix import SourceMix
 from cige.training.recipe import DataConfig, SourceConfig
 
 _SHIPPED = Path(__file__).parents[1] / "recipes" / "types"

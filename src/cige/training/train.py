@@ -27,11 +27,9 @@ from cige.errors import CigeError, RecipeError
 from cige.models.grid_model import GridModel
 from cige.models.model import LatticeModel
 from cige.training.dataset import TrainingSet
-from cige.training.dev_scores import EvaluationSet
-from cige.training.heads import gold_of
-from cige.training.objective import TaggingObjective, learning_rate_scales
+from cige.training.objective import EvaluationSet, TaggingObjective, learning_rate_scales
 from cige.training.recipe import Recipe, load_recipe
-from cige.training.setup import TrainingSetup, set_up
+from cige.training.setup import TrainingSetup, gold_of, set_up
 from cige.training.sources import comparable_in, digest_of, golds_of, mix_of, read_sources, warn_of_misleading_scores
 
 if TYPE_CHECKING:

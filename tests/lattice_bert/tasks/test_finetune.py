@@ -16,7 +16,7 @@ from tiny_tasks import QUICK
 from cige.engine.run_folder import read_result
 from cige.engine.trainer import Trainer
 from cige.errors import CigeError, DataError, ModelError, RecipeError
-from cige.lattice_bert.encoder.add_adapter import add_adapter
+from cige.lattice_bert.encoder.pretrained import add_adapter
 from cige.lattice_bert.encoder.word_adapter import WordAdapterConfig
 from cige.lattice_bert.tasks.examples import TextExample
 from cige.lattice_bert.tasks.finetune import TuningResult, finetune

@@ -10,9 +10,8 @@ import numpy as np
 from cige.lattice_bert.encoder.segments import segments_of
 from cige.lattice_bert.encoder.token_inputs import TextTokens, TokenRow, join
 from cige.lattice_bert.pretraining.masking import NO_GROUP
-from cige.lattice_bert.pretraining.order import find_block
 from cige.lattice_bert.pretraining.packing import Packs, Reach, Room
-from cige.lattice_bert.pretraining.passage import Part, Passage
+from cige.lattice_bert.pretraining.passage import Part, Passage, find_block
 from cige.lattice_bert.pretraining.shards import Shard
 
 SentenceTask = Literal["order", "three_way"]

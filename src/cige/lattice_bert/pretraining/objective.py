@@ -13,8 +13,7 @@ from cige.engine.settings import BatchConfig
 from cige.lattice_bert.pretraining.batch import MaskedBatch, collate_masked
 from cige.lattice_bert.pretraining.data import PretrainingData
 from cige.lattice_bert.pretraining.dataset import InstanceSet, TokenIds
-from cige.lattice_bert.pretraining.evaluate import evaluate, forward
-from cige.lattice_bert.pretraining.figures import counts_of, figures, per_cent, shown_loss
+from cige.lattice_bert.pretraining.evaluate import counts_of, evaluate, figures, forward, per_cent, shown_loss
 from cige.lattice_bert.pretraining.recipe import PhaseConfig, PretrainRecipe
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, fields
+from itertools import pairwise
 
 import numpy as np
 
@@ -76,3 +77,41 @@ class Passage:
         word_starts = shard.word_starts[start:end].copy()
         word_starts[0] = True  # the rest of a word that was cut counts as a word
         return Part(ids, starts - np.int32(start - number), lengths, word_starts)
+
+
+@dataclass(frozen=True)
+class Block:
+    """Two consecutive texts of one document, as positions in a shard: [start, middle) and [middle, end)."""
+
+    start: int
+    middle: int
+    end: int
+
+
+def find_block(passage: Passage, *, clause_ends: tuple[int, ...], rng: np.random.Generator) -> Block | None:
+    """Find two texts within a passage; None if there are none.
+
+    Both consist of whole lines of one document, the document with the most text in whole lines of the passage, and they
+    meet at a random end of a line. If no document has two whole lines in the passage, whole clauses are used instead of
+    lines, so that the order is predicted for long sentences as well.
+
+    Args:
+        clause_ends: ids of the pieces that end a clause, such as a comma.
+    """
+    edges = [passage.start, *passage.document_ends, passage.end]
+    places = _most_text(passage.line_ends, edges)
+    if not places:
+        places = _most_text(passage.places_after(clause_ends), edges)
+    if not places:
+        return None
+    return Block(places[0], places[int(rng.integers(1, len(places) - 1))], places[-1])
+
+
+def _most_text(places: list[int], edges: list[int]) -> list[int]:
+    """The positions between two neighbouring edges with the most text between the first and last; at least three."""
+    best: list[int] = []
+    for start, end in pairwise(edges):
+        inside = places[bisect_left(places, start) : bisect_right(places, end)]
+        if len(inside) >= 3 and (not best or inside[-1] - inside[0] > best[-1] - best[0]):
+            best = inside
+    return best

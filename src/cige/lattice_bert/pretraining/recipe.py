@@ -7,9 +7,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from cige.engine.parallel import Sharding
-from cige.engine.schedule import warmup_problems
-from cige.engine.settings import CheckpointConfig, OptimizerConfig, Precision, ScheduleConfig
+from cige.engine.settings import CheckpointConfig, OptimizerConfig, Precision, ScheduleConfig, Sharding, warmup_problems
 from cige.errors import RecipeError
 from cige.lattice_bert.encoder.network_config import SIZES, LatticeBertConfig
 from cige.lattice_bert.kinds import PRETRAIN

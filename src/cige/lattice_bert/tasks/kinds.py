@@ -6,15 +6,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cige.lattice_bert.tasks import cmrc_metric, submission
-from cige.lattice_bert.tasks.choice import ChoiceHead
-from cige.lattice_bert.tasks.classification import ClassificationHead
+from cige.lattice_bert.tasks import submission
+from cige.lattice_bert.tasks.classification import ChoiceHead, ClassificationHead
 from cige.lattice_bert.tasks.examples import ReadingExample
 from cige.lattice_bert.tasks.items import Head
-from cige.lattice_bert.tasks.labelling_data import WORD
-from cige.lattice_bert.tasks.metrics import accuracy, span_counts, tag_counts
+from cige.lattice_bert.tasks.metrics import accuracy, exact_match, f1, span_counts, tag_counts
+from cige.lattice_bert.tasks.readers import WORD, count_misplaced
 from cige.lattice_bert.tasks.reading import ReadingHead
-from cige.lattice_bert.tasks.reading_data import count_misplaced
 from cige.lattice_bert.tasks.tagging import TaggingHead
 from cige.recipes.settings import Settings
 
@@ -70,8 +68,8 @@ KINDS = {
         head=ReadingHead,
         settings=lambda examples: {},
         score=lambda examples, answers: {
-            "f1": _mean(cmrc_metric.f1(_texts(e), a.text) for e, a in zip(examples, answers, strict=True)),
-            "em": _mean(cmrc_metric.exact_match(_texts(e), a.text) for e, a in zip(examples, answers, strict=True)),
+            "f1": _mean(f1(_texts(e), a.text) for e, a in zip(examples, answers, strict=True)),
+            "em": _mean(exact_match(_texts(e), a.text) for e, a in zip(examples, answers, strict=True)),
         },
         is_labelled=lambda example: bool(example.answers),
         write=submission.texts,
