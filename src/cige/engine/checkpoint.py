@@ -95,10 +95,9 @@ def last_checkpoint(folder: Path, *, origin: str) -> Path | None:
     Raises:
         ModelError: it is damaged, or belongs to a run that did not start from `origin`.
     """
-    checkpoints = _checkpoints(folder)
-    if not checkpoints:
+    newest = next(reversed(_checkpoints(folder)), None)
+    if newest is None:
         return None
-    newest = checkpoints[-1]
     facts = read_manifest(newest, kind=CHECKPOINT, version=_VERSION, error=ModelError)
     if facts["version"] < _VERSION:
         raise ModelError(
@@ -114,7 +113,7 @@ def last_checkpoint(folder: Path, *, origin: str) -> Path | None:
 
 
 def read_state(checkpoint: Path, make: Callable[[JsonObject], T]) -> T:
-    """Read the state that `new_checkpoint` wrote and convert it with `make`; raises ModelError if it is damaged."""
+    """Convert the state that `new_checkpoint` wrote with `make`; raises ModelError if it is damaged."""
     try:
         return make(json.loads((checkpoint / _HISTORY).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError) as reason:
@@ -154,15 +153,13 @@ _PATIENCE = 1800.0  # seconds for which the first process waits for the parts of
 
 
 class CheckpointWriter:
-    """Writes one checkpoint after the other.
+    """Writes one checkpoint after the other: each process its part of the state, and the first one the rest.
 
     Args:
         folder: folder of the run, on storage that all processes share.
-        origin: see `new_checkpoint`.
-        n_kept: number of checkpoints to keep.
+        origin, n_kept: see `new_checkpoint`.
         in_background: copy the state and write the copy while training continues.
-        rank, n_processes: this process, and their number.
-        meet: returns when all processes have called it.
+        rank, n_processes: this process, and their number; `meet` returns when all of them have called it.
     """
 
     def __init__(
@@ -216,20 +213,19 @@ class CheckpointWriter:
                     os.replace(parts / name, aside / name)
             shutil.rmtree(parts, ignore_errors=True)
 
-        if not self._in_background:
-            work()
-            self._meet()
-            return
-
         def work_and_keep_error() -> None:
             try:
                 work()
             except Exception as error:
                 self._error = error
 
-        # A daemon, because a process that ends by an error must not wait for the parts of others.
-        self._thread = threading.Thread(target=work_and_keep_error, name="checkpoint", daemon=True)
-        self._thread.start()
+        if self._in_background:
+            # A daemon, because a process that ends by an error must not wait for the parts of others.
+            self._thread = threading.Thread(target=work_and_keep_error, name="checkpoint", daemon=True)
+            self._thread.start()
+        else:
+            work()
+            self._meet()
 
     def wait(self) -> None:
         """Wait until this process has finished writing; raises errors of writing in the background."""

@@ -76,10 +76,8 @@ def _rejoin(*, on_cpu: bool) -> None:
 
 
 def _leave() -> None:
-    from torch import distributed
-
-    if distributed.is_initialized():
-        distributed.destroy_process_group()
+    if torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
 
 
 def machine_facts(accelerator: Accelerator) -> dict[str, object]:

@@ -38,13 +38,8 @@ def make_optimizer(
     beta1, beta2 = config.betas
     if not by_rows or not modules or any(module.tuned.is_cuda for module in modules):
         return torch.optim.AdamW(groups, lr=config.learning_rate, betas=(beta1, beta2), eps=config.epsilon, fused=True)
-    optimizer = RowAdamW(
-        groups,
-        tables=[module.tuned for module in modules],
-        lr=config.learning_rate,
-        betas=(beta1, beta2),
-        eps=config.epsilon,
-    )
+    tables = [module.tuned for module in modules]
+    optimizer = RowAdamW(groups, tables=tables, lr=config.learning_rate, betas=(beta1, beta2), eps=config.epsilon)
     for module in modules:
         module.sparse_gradient = True
         module.register_forward_pre_hook(lambda m, rows: optimizer.catch_up(m.tuned, rows[0]))

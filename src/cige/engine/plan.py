@@ -32,8 +32,8 @@ class StepPart:
         place: the position after the step.
         epoch: the epoch of the examples, from 0.
         passes: the numbers of the examples, one list per forward pass.
-        is_idle: there are fewer passes than processes, so this process repeats a pass whose results are ignored.
-            (Processes wait for each other's passes.)
+        is_idle: whether the pass is that of another process and is ignored, because there are fewer than processes,
+            which wait for each other's passes.
     """
 
     place: Place
@@ -109,15 +109,11 @@ class BatchPlan:
                 yield StepPart(Place(epoch + 1, 0) if is_last else Place(epoch, number + 1), epoch, of_rank, is_idle)
             epoch, done = epoch + 1, 0
 
-    def padding_share(self, epoch: int = 0) -> float:
-        """Share of node pairs computed on padding in an epoch, 0..1."""
-        sizes = self._sizes_in(epoch)
-        real = padded = 0
-        for batch in self.batches(epoch):
-            n = sizes[batch]
-            real += int((n * n).sum())
-            padded += len(n) * int(n.max()) ** 2
-        return 1 - real / padded if padded else 0.0
+    def padding_share(self) -> float:
+        """Share of node pairs computed on padding in the first epoch, 0..1."""
+        batches = [self._sizes_in(0)[batch] for batch in self.batches(0)]
+        padded = sum(len(sizes) * int(sizes.max()) ** 2 for sizes in batches)
+        return 1 - sum(int((sizes * sizes).sum()) for sizes in batches) / padded if padded else 0.0
 
     def _sizes_in(self, epoch: int) -> np.ndarray:
         return self._sizes(epoch) if callable(self._sizes) else self._sizes

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
 from cige.engine.history import Record
 
@@ -16,20 +16,16 @@ if TYPE_CHECKING:
 
 
 class ProgressBar:
-    """Shows the progress in steps as a bar on standard error, if that is a terminal, and lines of scores.
-
-    Args:
-        is_shown: False shows nothing.
-    """
+    """Shows the progress in steps as a bar on standard error, if that is a terminal, and lines of scores."""
 
     def __init__(self, name: str, n_steps: int, *, is_shown: bool = True):
         self._console = Console(stderr=True, quiet=not is_shown)
         columns = (
-            TextColumn("{task.description}"),
+            "{task.description}",
             BarColumn(),
             MofNCompleteColumn(),
             TimeRemainingColumn(),
-            TextColumn("{task.fields[scores]}"),
+            "{task.fields[scores]}",
         )
         is_bar = is_shown and self._console.is_terminal
         self._bar = Progress(*columns, console=self._console, refresh_per_second=2, disable=not is_bar)
@@ -56,12 +52,7 @@ CURVES = "tensorboard"  # folder of the curves in that of a run
 
 
 class Curves:
-    """Writes every value of a record as one point of a curve.
-
-    Args:
-        folder: folder of the run.
-        is_on: False writes nothing, which is used for all processes except one.
-    """
+    """Writes every value of a record as one point of a curve; `is_on` is False for all processes except one."""
 
     def __init__(self, folder: Path, *, is_on: bool):
         self._folder = folder / CURVES

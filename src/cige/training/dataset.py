@@ -44,13 +44,9 @@ class SourceMix:
         return self._last[1]
 
     def _sentences(self, epoch: int) -> np.ndarray:
-        first = np.cumsum([0, *self._n_sentences])
-        return np.concatenate(
-            [
-                first[k] + self._of_source(k, n, n_read, epoch)
-                for k, (n, n_read) in enumerate(zip(self._n_sentences, self._n_read, strict=True))
-            ]
-        )
+        firsts = np.cumsum([0, *self._n_sentences[:-1]])
+        sizes = zip(firsts, self._n_sentences, self._n_read, strict=True)
+        return np.concatenate([first + self._of_source(k, *of_k, epoch) for k, (first, *of_k) in enumerate(sizes)])
 
     def _of_source(self, source: int, n: int, n_read: int, epoch: int) -> np.ndarray:
         if n == n_read:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from cige.data.batch import LatticeBatch, collate
 from cige.data.sentence import Sentence, Span
-from cige.data.vocabulary import EncodedLattice, Vocabulary
+from cige.data.vocabulary import Vocabulary
 from cige.engine.history import Record, RunState
 from cige.engine.plan import BatchPlan
 from cige.engine.settings import BatchConfig
@@ -46,11 +46,10 @@ class EvaluationSet:
         max_pairs: int | None,
         comparable: Callable[[Sequence[Span]], Sequence[Span]] | None = None,
     ):
-        encoded = [vocabulary.encode(lattice) for lattice in lattices]
-        n_nodes = np.array([x.n_nodes for x in encoded])
+        self._encoded = [vocabulary.encode(lattice) for lattice in lattices]
+        n_nodes = np.array([x.n_nodes for x in self._encoded])
         order = np.argsort(n_nodes, kind="stable")
         cuts = batches_by_budget(n_nodes[order].tolist(), max_sentences=MAX_SENTENCES, max_pairs=max_pairs or MAX_PAIRS)
-        self._encoded: list[EncodedLattice] = encoded
         self._batches = [order[cut].tolist() for cut in cuts]
         self._comparable = comparable or (lambda spans: spans)
         self._gold = [self._comparable(sentence.spans) for sentence in sentences]
@@ -58,11 +57,10 @@ class EvaluationSet:
 
     def score(self, tagger: Tagger) -> Report:
         """Strict scores of the best tag sequences; the training or evaluation mode of the tagger does not change."""
-        device = tagger.device
         predicted: list[list[Span]] = [[] for _ in self._gold]
         with torch.no_grad(), evaluating(tagger):
             for rows in self._batches:
-                batch = collate([self._encoded[row] for row in rows]).to(device)
+                batch = collate([self._encoded[row] for row in rows]).to(tagger.device)
                 for row, spans in zip(rows, tagger.best_spans(batch, self._scheme), strict=True):
                     known = [span for span in spans if span.label != UNKNOWN_TYPE]  # no user word has its label
                     predicted[row] = list(self._comparable(known))
@@ -110,11 +108,8 @@ class TaggingObjective:
         reports = {name: dev_set.score(tagger) for name, dev_set in self._dev_sets.items()}
         if not reports:
             return {}
-        scores = {
-            "f1": fmean(report.f1 for report in reports.values()),
-            "precision": fmean(report.precision for report in reports.values()),
-            "recall": fmean(report.recall for report in reports.values()),
-        }
+        names = ("f1", "precision", "recall")
+        scores = {name: fmean(getattr(report, name) for report in reports.values()) for name in names}
         return scores | ({f"f1 {name}": report.f1 for name, report in reports.items()} if len(reports) > 1 else {})
 
     def describe(self, record: Record, state: RunState) -> str:

@@ -98,8 +98,7 @@ def set_up(recipe: Recipe, *, seed: int, data_dir: str | Path | None = None) -> 
     else:
         lexicon, tables_for = source.lexicon, partial(tables_of, source)
     snapshot = lexicon.snapshot()
-    train_lattices = [build_lattice(sentence.text, snapshot) for sentence in train]
-    dev_lattices = [build_lattice(sentence.text, snapshot) for sentence in dev]
+    train_lattices, dev_lattices = ([build_lattice(x.text, snapshot) for x in split] for split in (train, dev))
     tables = tables_for(train_lattices).with_word_labels(labels if recipe.model.reads_word_labels else ())
     tables = tables.with_components(_components(recipe, source, train_lattices, data_dir))
     features = load_bert(recipe.model, data_dir) if recipe.model.bert is not None else None
@@ -150,13 +149,9 @@ def _words_of_files(
     recipe: Recipe, seed: int, data_dir: str | Path | None
 ) -> tuple[Lexicon, Callable[[Sequence[Lattice]], InputTables]]:
     """The lexicon of a recipe, and a function of the training lattices for the tables from its vector files."""
-    files = recipe.vectors
-    vectors = Vectors(
-        char=VectorTable.load(find_file(files.char, data_dir)),
-        bigram=VectorTable.load(find_file(files.bigram, data_dir)),
-        word=VectorTable.load(find_file(files.word, data_dir)),
-        length=files.length,
-    )
+    names = ("char", "bigram", "word")
+    tables = {name: VectorTable.load(find_file(getattr(recipe.vectors, name), data_dir)) for name in names}
+    vectors = Vectors(**tables, length=recipe.vectors.length)
     lexicon, word_groups, gazetteers = read_lexicon(recipe.lexicon, vectors, data_dir)
     return lexicon, partial(
         input_tables,

@@ -24,8 +24,6 @@ from cige.training.files import find_file
 from cige.training.recipe import DataConfig, SourceConfig
 
 _SHIPPED = Path(__file__).parents[1] / "recipes" / "types"
-
-
 REPEATED_SHARE = 0.01  # of the development sentences; a few short ones are the same in any two files
 
 
@@ -82,7 +80,7 @@ def warn_of_misleading_scores(sources: Sequence[Source]) -> None:
         if source.types is None:
             learned = {part for written in labels_of(source.train) for part in written.split(EITHER)}
             _warn_of_unlearned(source.dev, learned)
-    _warn_of_repeated([source.dev for source in sources], [source.train for source in sources])
+    _warn_of_repeated(sources)
 
 
 def _warn_of_unlearned(dev: Iterable[Sentence], learned: set[str]) -> None:
@@ -99,10 +97,10 @@ def _warn_of_unlearned(dev: Iterable[Sentence], learned: set[str]) -> None:
         )
 
 
-def _warn_of_repeated(devs: Sequence[Sequence[Sentence]], trains: Sequence[Sequence[Sentence]]) -> None:
+def _warn_of_repeated(sources: Sequence[Source]) -> None:
     """Warn of development sentences that a model has read in training: their scores say little of new text."""
-    read = {sentence.text for train in trains for sentence in train}
-    sentences = [sentence for dev in devs for sentence in dev]
+    read = {sentence.text for source in sources for sentence in source.train}
+    sentences = [sentence for source in sources for sentence in source.dev]
     repeated = [sentence for sentence in sentences if sentence.text in read]
     if len(repeated) > max(1, REPEATED_SHARE * len(sentences)):
         n_repeated, n_entities = (sum(len(sentence.spans) for sentence in group) for group in (repeated, sentences))
@@ -140,15 +138,14 @@ def digest_of(sources: Iterable[Source]) -> str:
 
 def digest_of_sentences(sentences: Iterable[Sentence]) -> str:
     """sha256 (hex) of labelled sentences."""
-    digest = hashlib.sha256()
-    add_sentences(digest, sentences)
-    return digest.hexdigest()
+    return add_sentences(hashlib.sha256(), sentences).hexdigest()
 
 
-def add_sentences(digest: hashlib._Hash, sentences: Iterable[Sentence]) -> None:
-    """Add labelled sentences to a digest."""
+def add_sentences(digest: hashlib._Hash, sentences: Iterable[Sentence]) -> hashlib._Hash:
+    """Add labelled sentences to a digest, and return it."""
     for sentence in sentences:
         digest.update(repr((sentence.text, sentence.spans)).encode("utf-8", "backslashreplace"))
+    return digest
 
 
 def labels_of(sentences: Iterable[Sentence]) -> set[str]:

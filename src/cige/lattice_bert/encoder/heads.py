@@ -55,8 +55,8 @@ class LatticeBertForPreTraining(nn.Module):
         self.transform_norm = nn.LayerNorm(self.transform.out_features, eps=LAYER_NORM_EPS)
         self.token_bias = nn.Parameter(torch.zeros(config.n_tokens))  # the matrix is shared with the token embeddings
         self.sentence = nn.Linear(config.width, n_sentence_classes)
-        for part in (self.transform, self.sentence):
-            initialise(part)
+        initialise(self.transform)
+        initialise(self.sentence)
 
     def forward(
         self, batch: TokenBatch, positions: Tensor, targets: Tensor, sentence_labels: Tensor

@@ -8,7 +8,7 @@ Language Models", NAACL 2021.
 
 §2.1, 2.6  LatticeBertLayer        post-LN Transformer layer with GELU; the embedding matrix is factorised (ALBERT)
 §2.3       LatticePositionScores   Eq. 2: att + b + r, computed once and added to the scores of every layer
-§2.4       LatticeBertForPreTraining, in lattice_bert_heads.py
+§2.4       LatticeBertForPreTraining, in heads.py
 
 The default is the paper's form. The released code differs in two settings, which are in RELEASED: `position_scale`
 (1 / sqrt(d_k) where the paper has 1 / sqrt(2 d_k), for content and positions) and `relations` (the relation of two
@@ -95,10 +95,10 @@ class LatticeBert(nn.Module):
 
     def copy_with(self, adapter: WordAdapter) -> LatticeBert:
         """A copy of this encoder, which must be one of characters alone, that reads words by an adapter."""
-        found = LatticeBert(self.config)
-        found.load_state_dict(self.state_dict())
-        found.adapter = adapter
-        return found
+        copied = LatticeBert(self.config)
+        copied.load_state_dict(self.state_dict())
+        copied.adapter = adapter
+        return copied
 
     @property
     def token_tables(self) -> list[tuple[nn.Module, str]]:
@@ -188,8 +188,8 @@ class LatticeBertEmbeddings(nn.Module):
     def __init__(self, config: LatticeBertConfig):
         super().__init__()
         self.tokens = nn.Embedding(config.n_tokens, config.embedding_width or config.width)
-        factorised = config.embedding_width is not None
-        self.projection = nn.Linear(self.tokens.embedding_dim, config.width, bias=False) if factorised else None
+        width = config.embedding_width
+        self.projection = None if width is None else nn.Linear(width, config.width, bias=False)
         self.types = nn.Embedding(config.n_types, config.width)
         self.norm = nn.LayerNorm(config.width, eps=LAYER_NORM_EPS)
         self.dropout = Dropout(config.dropout_prob)

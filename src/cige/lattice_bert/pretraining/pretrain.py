@@ -24,7 +24,7 @@ import torch
 from cige.engine.checkpoint import reporting_write_errors
 from cige.engine.history import Record, RunState
 from cige.engine.parallel import is_sharded, whole_weights
-from cige.engine.run import RunKind, RunOptions, Training, run
+from cige.engine.run import RunKind, Training, run
 from cige.engine.run_config import RunConfig
 from cige.engine.run_folder import MODEL, RunResult
 from cige.engine.trainer import Trainer
@@ -117,16 +117,27 @@ def pretrain(
         check_finished=partial(_check_same_data, data_dir),
         may_skip_weights=False,
     )
-    stop_at = math.inf if stop_after is None else time.monotonic() + stop_after
-    options = RunOptions(seed=seed, device=device, resume=resume, show_progress=show_progress, stop_at=stop_at)
-    return run(kind, partial(_begin, recipe, folder, seed, data_dir), folder, recipe, options)
+    return run(
+        kind,
+        partial(_begin, recipe, folder, seed, data_dir),
+        folder,
+        recipe,
+        seed=seed,
+        device=device,
+        resume=resume,
+        show_progress=show_progress,
+        stop_at=math.inf if stop_after is None else time.monotonic() + stop_after,
+    )
 
 
 def _begin(
     recipe: PretrainRecipe, folder: Path, seed: int, data_dir: str | Path, accelerator: Accelerator
 ) -> Training[PretrainResult]:
     data = open_data(data_dir, check_contents=False, check_as_opened=accelerator.is_main_process)
-    _check_data(recipe, data)
+    if recipe.instances.masking == "words" and not data.has_words:
+        raise RecipeError(
+            f"{data.folder}: made without words, which instances.masking=words needs; make the data with words"
+        )
     model, origins = _make_model(recipe, data, seed)
     model.bert.recomputes_layers = recipe.training.gradient_checkpointing
     ends = list(accumulate(phase.n_steps for phase in recipe.phases))
@@ -153,24 +164,22 @@ def _begin(
 
     return Training(
         model,
-        replace(_run_config(recipe), sharding=recipe.training.sharding, shards=list(model.bert.layers)),
+        RunConfig(
+            name=recipe.name,
+            n_steps=recipe.n_steps,
+            optimizer=recipe.optimizer,
+            schedule=recipe.schedule,
+            checkpoints=recipe.checkpoints,
+            log_every=recipe.training.log_every,
+            eval_every=recipe.training.eval_every,
+            n_workers=recipe.training.n_workers,
+            sharding=recipe.training.sharding,
+            shards=list(model.bert.layers),
+        ),
         _origin(model, data),
         [PretrainingObjective(phase, recipe, data, seed=seed) for phase in recipe.phases],
         finish,
         after=save_short,
-    )
-
-
-def _run_config(recipe: PretrainRecipe) -> RunConfig:
-    return RunConfig(
-        name=recipe.name,
-        n_steps=recipe.n_steps,
-        optimizer=recipe.optimizer,
-        schedule=recipe.schedule,
-        checkpoints=recipe.checkpoints,
-        log_every=recipe.training.log_every,
-        eval_every=recipe.training.eval_every,
-        n_workers=recipe.training.n_workers,
     )
 
 
@@ -194,13 +203,6 @@ def _check_same_data(data_dir: str | Path, result: PretrainResult) -> None:
         raise RecipeError(
             f"{result.folder} holds a finished run on other data than {data_dir}; choose another output folder, or "
             "start over with resume=False (--no-resume)"
-        )
-
-
-def _check_data(recipe: PretrainRecipe, data: PretrainingData) -> None:
-    if recipe.instances.masking == "words" and not data.has_words:
-        raise RecipeError(
-            f"{data.folder}: made without words, which instances.masking=words needs; make the data with words"
         )
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from cige.engine.checkpoint import reporting_write_errors
-from cige.engine.run import RunKind, RunOptions, Training, run
+from cige.engine.run import RunKind, Training, run
 from cige.engine.run_config import RunConfig
 from cige.engine.run_folder import RunResult, result_values
 from cige.engine.settings import TrainingConfig
@@ -129,8 +129,8 @@ def finetune(
     folder, source = Path(output_dir), model_folder(model)
     settings = RunSettings(data.task.name, model_fingerprint(source), data.fingerprint, config)
     begin = partial(_begin, data, source, settings, folder, seed, keep_model)
-    options = RunOptions(seed=seed, device=device, resume=resume, show_progress=show_progress)
-    result = run(RunKind(TuningResult, _load_settings), begin, folder, settings, options)
+    kind = RunKind(TuningResult, _load_settings)
+    result = run(kind, begin, folder, settings, seed=seed, device=device, resume=resume, show_progress=show_progress)
     assert result is not None  # no time to stop was given
     return result
 
