@@ -18,9 +18,7 @@ from cige.nn.char_features import BetweenLayers, CharFeatures
 class LatticeBertFeatures(CharFeatures):
     """Returns the last hidden vector of each character; the words are those of the Lattice-BERT's vocabulary.
 
-    Args:
-        pretrained: the encoder and its vocabulary; heads are ignored.
-        tuned: whether to fine-tune it; otherwise it stays in evaluation mode and has no gradient.
+    Without `tuned`, the encoder stays in evaluation mode and has no gradient. Its heads are ignored.
     """
 
     bert: LatticeBert
@@ -37,11 +35,7 @@ class LatticeBertFeatures(CharFeatures):
 
     @classmethod
     def load(cls, path_or_hub_id: Path | str, *, tuned: bool, local_only: bool = False) -> LatticeBertFeatures:
-        """Read a folder that PretrainedLatticeBert.save or `save_pretrained` wrote, from disk or from the hub.
-
-        Raises:
-            ModelError: there is no such model, or it is incomplete.
-        """
+        """Read what PretrainedLatticeBert.save wrote, with the errors of PretrainedLatticeBert.from_pretrained."""
         options = {"local_files_only": True} if local_only else {}
         return cls(pretrained=PretrainedLatticeBert.from_pretrained(path_or_hub_id, **options), tuned=tuned)
 

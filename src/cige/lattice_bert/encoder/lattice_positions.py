@@ -35,9 +35,7 @@ N_RELEASED_CODES = 32  # rows of the released table, of which only seven are use
 def paper_relation(start_i: Tensor, end_i: Tensor, start_j: Tensor, end_j: Tensor) -> Tensor:
     """int64 codes 0 to 6, indices of RELATIONS, of spans with inclusive ends.
 
-    If two spans share an edge, the paper's definitions of overlap and containment both apply. Here, a span that lies
-    within another one is contained, whether or not they share an edge, and overlap means the remaining cases, so that
-    each pair has one relation.
+    If two spans share an edge, the paper's definitions of overlap and containment both apply; here, one is contained.
     """
     same = (start_i == start_j) & (end_i == end_j)
     rules = (
@@ -129,11 +127,7 @@ class LatticePositionScores(nn.Module):
         self.relations = nn.Parameter(torch.zeros(_RULES[relations][1], n_heads)) if relations else None
 
     def forward(self, batch: TokenBatch) -> Tensor:
-        """float32[B, H, N, N]: P_ij for query i and key j, and -inf where j is padding.
-
-        Raises:
-            ValueError: a token ends beyond the last position.
-        """
+        """float32[B, H, N, N]: P_ij, and -inf where key j is padding; ValueError if a token is beyond all positions."""
         spans = distinct_spans(batch)
         if int(spans.ends.max()) >= self.max_positions:
             raise ValueError(

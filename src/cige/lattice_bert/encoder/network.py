@@ -48,15 +48,10 @@ INITIAL_SD = 0.02
 
 @dataclass(frozen=True)
 class LatticeBertOutput:
-    """The output of the last layer.
+    """The output of the last layer."""
 
-    Attributes:
-        hidden: float[B, N, D] for every token, or float[B, M, D] for the M requested rows.
-        pooled: float[B, D], the pooled vector of [CLS].
-    """
-
-    hidden: Tensor
-    pooled: Tensor
+    hidden: Tensor  # [B, N, D] for every token, or [B, M, D] for the M requested rows
+    pooled: Tensor  # [B, D], the pooled vector of [CLS]
 
 
 class LatticeBert(nn.Module):
@@ -107,11 +102,9 @@ class LatticeBert(nn.Module):
         return tables if self.adapter is None else [*tables, (self.adapter, "words")]
 
     def forward(self, batch: TokenBatch, rows: Tensor | None = None) -> LatticeBertOutput:
-        """Encode a batch.
+        """Encode a batch, or only `rows` int64[B, M], of which rows[:, 0] is [CLS] (0).
 
-        Args:
-            rows: int64[B, M], the tokens to return, where rows[:, 0] is [CLS] (0). The last layer computes only these,
-                which gives the same vectors at a sixth of that layer's cost if there are few.
+        The last layer computes only these, at a sixth of its cost if there are few.
         """
         hidden = self.encode(batch, rows)
         return LatticeBertOutput(hidden, torch.tanh(self.pooler(hidden[:, 0])))
@@ -160,7 +153,7 @@ class LatticeBert(nn.Module):
     def attention_received(self, batch: TokenBatch) -> Tensor:
         """float[B, N]: the share of attention that each token gets, over all layers, heads and real tokens (Figure 4).
 
-        Shares of a text sum to 1; 0 on padding, and on words that an adapter reads.
+        It is 0 on padding, and on words that an adapter reads.
         """
         if self.adapter is not None:
             return _spread(self._received(self.adapter.split(batch).pieces)[:, :, None], batch)[:, :, 0]

@@ -40,15 +40,10 @@ DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.
 
 @dataclass
 class PretrainedLatticeBert:
-    """A pre-trained network and its vocabulary, which convert texts to vectors.
+    """A pre-trained network, with the heads of pre-training or without, and its vocabulary; they read texts as vectors.
 
-    Attributes:
-        network: the network with the heads of pre-training, or only the encoder.
-        vocabulary: its tokens; without words for a model of characters only.
-        facts: JSON values that are saved with the model (recipe, steps, accuracies).
-
-    Raises:
-        ModelError: the network has more or fewer tokens than the vocabulary.
+    `facts` are JSON values that are saved with the model (recipe, steps, accuracies). Raises ModelError if the network
+    has more or fewer tokens than the vocabulary.
     """
 
     network: LatticeBertForPreTraining | LatticeBert
@@ -124,12 +119,8 @@ class PretrainedLatticeBert:
     def from_pretrained(cls, folder_or_hub_id: str | PathLike[str], **hub_options: Any) -> PretrainedLatticeBert:
         """Read a folder that `save` wrote, from disk or from the Hugging Face hub; weights are loaded as float32.
 
-        Args:
-            hub_options: see `cige.folders.hub.model_folder`.
-
-        Raises:
-            ModelError: there is no such folder, or a file is missing, truncated, unknown or inconsistent with the
-                others.
+        For the options, see `cige.folders.hub.model_folder`. Raises ModelError if there is no such folder, or a file is
+        missing, truncated, unknown or inconsistent with the others.
         """
         folder = model_folder(folder_or_hub_id, **hub_options)
         read_manifest(folder, kind=PRETRAINED, version=FORMAT_VERSION, error=ModelError, check_contents=True)
@@ -181,10 +172,9 @@ def add_adapter(
     """A copy of a pre-trained model of characters that reads words by an untrained adapter; heads are left out.
 
     Args:
-        vectors: the words and their vectors; those in normal form that consist of several pieces become tokens.
-        config: settings, whose `n_words` is the maximum number of words, taken in the order of `vectors`, and whose
-            `word_width` must be that of `vectors`.
-        seed: determines the initial weights of the adapter; its word vectors are those of the file.
+        vectors: the words, of which those in normal form that consist of several pieces become tokens.
+        config: settings; `n_words` is the maximum number of words, taken in order, and `word_width` that of `vectors`.
+        seed: determines the initial weights of the adapter, except its word vectors.
 
     Raises:
         ModelError: the model reads words already, it has no layer with the number `after_layer`, or no word remains.

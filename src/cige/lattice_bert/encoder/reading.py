@@ -30,7 +30,7 @@ class TextFeatures:
 
     Attributes:
         lattice: its tokens; `lattice.char_spans()` are their half-open offsets in code points of the text.
-        token_vectors: float[n, D], one vector per token.
+        token_vectors: float[n, D].
         char_vectors: float[T, D], for each code point the vector of the word piece that covers it, or zeros if none
             does (white space, control characters).
     """
@@ -72,13 +72,7 @@ def read_texts(
 
 
 class _Plan:
-    """The assignment of windows to batches, and of tokens to windows.
-
-    Attributes:
-        lattices: the lattices of whole texts.
-        inputs: the input of each window.
-        batches: the numbers of the windows in each batch.
-    """
+    """The windows of whole texts, their inputs, and the numbers of the windows in each batch."""
 
     def __init__(self, lattices: list[TokenLattice], tokenizer: LatticeTokenizer, *, max_pieces: int):
         self.lattices = lattices
@@ -95,12 +89,7 @@ class _Plan:
         self.batches = [[int(order[k]) for k in batch] for batch in batches]
 
     def char_places(self, numbers: list[int], is_core: np.ndarray) -> CharPlaces:
-        """The characters of the tokens of a batch.
-
-        Args:
-            numbers: the numbers of its windows.
-            is_core: bool[S], which of the tokens of these windows, one window after the other, give a vector.
-        """
+        """The characters of the tokens of some windows; is_core, bool[S]: which tokens of these give a vector."""
         sentence_of = {number: text for text, windows in enumerate(self._windows) for number, _ in windows}
         inputs = [self.inputs[number] for number in numbers]
         chars = [np.where(one.starts == one.ends, one.char_starts, SPECIAL) for one in inputs]

@@ -25,8 +25,7 @@ class MaskedBatch:
         positions: int64[B, M], indices of the tokens to predict; 0 on padding.
         targets: int64[B, M], their ids; NO_TARGET on padding.
         sentence_labels: int64[B], see Instance; NO_LABEL if there is no order to predict.
-        n_targets: number of tokens to predict; n_labels: number of instances with a sentence label; n_tokens: number of
-            tokens, without padding.
+        n_targets, n_labels, n_tokens: numbers of tokens to predict, of instances with a label, and of all tokens.
     """
 
     tokens: TokenBatch
@@ -38,13 +37,9 @@ class MaskedBatch:
     n_tokens: int
 
     def to(self, device: torch.device | str) -> MaskedBatch:
-        return replace(
-            self,
-            tokens=self.tokens.to(device),
-            positions=self.positions.to(device, non_blocking=True),
-            targets=self.targets.to(device, non_blocking=True),
-            sentence_labels=self.sentence_labels.to(device, non_blocking=True),
-        )
+        names = ("positions", "targets", "sentence_labels")
+        moved = {name: getattr(self, name).to(device, non_blocking=True) for name in names}
+        return replace(self, tokens=self.tokens.to(device), **moved)
 
 
 def collate_masked(instances: Sequence[MaskedInstance]) -> MaskedBatch:

@@ -21,8 +21,8 @@ N_COUNTS = 7
 def counts_of(losses: PreTrainingLosses, batch: MaskedBatch) -> Tensor:
     """float64[7], on the device of the losses, to avoid synchronisation.
 
-    For the tokens to predict: the sum of losses, their number, and the number of correct predictions; the same for
-    instances with two parts; and the number of tokens read, without padding.
+    The sum of losses, the number of targets and that of correct predictions, for tokens and then for the order of two
+    parts; and the number of tokens read, without padding.
     """
     values = (
         losses.mlm_loss * batch.n_targets,
@@ -75,11 +75,8 @@ def evaluate(
     Returns:
         The `figures` of instances masked as in training, and, if there is anything to measure,
         segment_accuracy: accuracy on the tokens of fully masked lattice segments, however masking is done in training.
-        segment_char_accuracy: accuracy on the characters among them, which models with and without words share.
+        segment_char_accuracy: that on the characters (ids below `n_pieces`), which models without words have too.
         n_instances: number of instances.
-
-    Args:
-        n_pieces: ids below this number are characters (word pieces).
     """
     n = min(n_most, len(instances.n_tokens(0)))
     processes, device = PartialState(), next(model.parameters()).device

@@ -24,7 +24,6 @@ class Instance:
     """The input of a model before masking, with n tokens.
 
     Attributes:
-        row: the tokens.
         segments: int32[n], the segment of each token, NO_GROUP for [CLS] and [SEP]. Without words, these are still the
             segments of the whole lattice.
         words: int32[n], the word of the segmentation that contains each character; for a lattice word, that of its

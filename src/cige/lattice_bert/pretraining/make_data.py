@@ -52,9 +52,7 @@ def make_data(
     Args:
         corpus: text files (plain, .gz or .xz) with one sentence per line and a blank line between documents.
         vocabulary: folder of a JointVocabulary.
-        output: folder to write.
-        n_workers: number of processes, or of tasks of Ray.
-        engine: "local" for processes of this machine, "ray" for tasks of a Ray cluster.
+        engine: "local" for `n_workers` processes of this machine, "ray" for as many tasks of a Ray cluster.
 
     Raises:
         CigeError: the corpus or the vocabulary cannot be read, or `output` holds shards made from something else.
@@ -111,11 +109,7 @@ Workers = Callable[[ShardJob, Iterator[Unit], int], Iterator[ShardEntry]]
 
 
 def in_processes(job: ShardJob, units: Iterator[Unit], n_processes: int) -> Iterator[ShardEntry]:
-    """Yield the entry of each shard as it is finished, in any order; with one process, in this one.
-
-    Raises:
-        CigeError: see ShardJob.make; or a process died.
-    """
+    """Yield the entry of each shard as it is finished, in any order; raises CigeError if a process died."""
     if n_processes == 1:
         yield from map(job.make, units)
         return
@@ -145,9 +139,6 @@ def on_ray(job: ShardJob, units: Iterator[Unit], n_tasks: int) -> Iterator[Shard
 
     Corpus and output must be on storage that all nodes share. The current Ray session is used, or that of RAY_ADDRESS,
     or a new local one.
-
-    Raises:
-        CigeError: see ShardJob.make; or Ray is not installed.
     """
     try:
         import ray

@@ -136,23 +136,16 @@ class DataSettings:
 
 @dataclass(frozen=True)
 class ShardJob:
-    """The common inputs of all shards of a data folder.
+    """The common inputs of all shards of a data folder."""
 
-    Attributes:
-        folder: folder of the data, which contains the vocabulary, on storage that all processes share.
-        vocabulary: fingerprint of the vocabulary.
-    """
-
-    folder: Path
-    vocabulary: str
+    folder: Path  # of the data, which contains the vocabulary, on storage that all processes share
+    vocabulary: str  # its fingerprint
     settings: DataSettings
 
     def make(self, unit: Unit) -> ShardEntry:
         """Write the shard of a unit unless it exists; returns its entry in the index of the data.
 
-        Raises:
-            DataError: the shard exists and was made from something else.
-            CigeError: the text cannot be read.
+        Raises a DataError if the shard exists and was made from something else, a CigeError if the text is unreadable.
         """
         folder = self.folder / SHARD_NAME.format(unit.number)
         origin = self._origin(unit)
@@ -169,12 +162,7 @@ class ShardJob:
             "name": folder.name,
             "text": [[stretch.path, stretch.start, stretch.stop] for stretch in unit.stretches],
             "sha256": sha256(folder / MANIFEST),
-            "n_documents": facts["n_documents"],
-            "n_lines": facts["n_lines"],
-            "n_pieces": facts["n_pieces"],
-            "n_tokens": facts["n_tokens"],
-            "held_out": facts["held_out"],
-            "report": facts["report"],
+            **{name: facts[name] for name in ("n_documents", "n_lines", "n_pieces", "n_tokens", "held_out", "report")},
         }
 
     def _write(self, unit: Unit, folder: Path, origin: str) -> JsonObject:
@@ -183,10 +171,9 @@ class ShardJob:
         # A unit may have fewer documents than `every`, so units start counting at different numbers.
         counted = int(unit.number * _GOLDEN % 1 * every) + 1
         is_held_out = [every > 0 and number % every == 0 for number in range(counted, counted + len(documents))]
-        train = [document for document, held_out in zip(documents, is_held_out, strict=True) if not held_out]
-        held_out = [document for document, held_out in zip(documents, is_held_out, strict=True) if held_out]
-        shard, is_kept = _tokenizer(self).shard([*train, *held_out])
-        n_held_out = int(is_kept[len(train) :].sum())
+        order = np.argsort(is_held_out, kind="stable").tolist()  # those that are held out come last
+        shard, is_kept = _tokenizer(self).shard([documents[k] for k in order])
+        n_held_out = int(is_kept[len(order) - sum(is_held_out) :].sum())
         return write_shard(shard, folder, n_held_out=n_held_out, origin=origin, report=asdict(report))
 
     def _origin(self, unit: Unit) -> str:

@@ -27,13 +27,8 @@ class PretrainingObjective:
         self._instances = self._instance_set(is_held_out=False)
         # Instances are sorted by length within each batch, so that forward passes need little padding.
         batches = BatchConfig(batch_size=phase.batch_size, micro_batch_size=phase.micro_batch_size, pool_batches=1)
-        self.plan = BatchPlan(
-            self._instances.n_tokens,
-            batches,
-            seed=seed,
-            fill=True,
-            rounds_per_epoch=self._instances.rounds_per_epoch,
-        )
+        n_tokens, rounds_per_epoch = self._instances.n_tokens, self._instances.rounds_per_epoch
+        self.plan = BatchPlan(n_tokens, batches, seed=seed, fill=True, rounds_per_epoch=rounds_per_epoch)
         self.n_steps = phase.n_steps
 
     def read(self, epoch: int, numbers: Sequence[int]) -> MaskedBatch:

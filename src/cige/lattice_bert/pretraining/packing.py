@@ -18,15 +18,10 @@ _N_DRAWS = 1024
 
 @dataclass(frozen=True)
 class Room:
-    """The maximum size of an instance, including [CLS] and both [SEP].
+    """The maximum size of an instance, including [CLS] and both [SEP]."""
 
-    Attributes:
-        n_characters: number of pieces (characters, and the word pieces of other scripts).
-        n_tokens: number of lattice tokens.
-    """
-
-    n_characters: int
-    n_tokens: int
+    n_characters: int  # pieces: characters, and the word pieces of other scripts
+    n_tokens: int  # lattice tokens
 
     @property
     def n_text_characters(self) -> int:
@@ -57,10 +52,9 @@ class Packs:
 
 
 class Reach:
-    """Finds how far an instance can extend. A position is the number, in its shard, of the piece that follows it.
+    """Finds how far an instance can extend within lines [first, end) of a shard, or in all of it.
 
-    Args:
-        lines: the lines [first, end) of the shard to use; all of them by default.
+    A position is the number, in its shard, of the piece that follows it.
     """
 
     def __init__(self, shard: Shard, lines: tuple[int, int] | None = None):

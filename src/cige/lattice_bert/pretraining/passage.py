@@ -13,12 +13,7 @@ from cige.lattice_bert.pretraining.shards import Shard
 
 @dataclass(frozen=True)
 class Part:
-    """A part of an instance, with pieces numbered from 0.
-
-    Attributes:
-        ids, starts, lengths: int[n], as in a Shard.
-        word_starts: bool[n_pieces].
-    """
+    """A part of an instance, with pieces numbered from 0; the fields are those of a Shard."""
 
     ids: np.ndarray
     starts: np.ndarray
@@ -93,15 +88,13 @@ def find_block(passage: Passage, *, clause_ends: tuple[int, ...], rng: np.random
 
     Both consist of whole lines of one document, the document with the most text in whole lines of the passage, and they
     meet at a random end of a line. If no document has two whole lines in the passage, whole clauses are used instead of
-    lines, so that the order is predicted for long sentences as well.
+    lines (by the ids of pieces that end one), so that the order is predicted for long sentences as well.
 
-    Args:
-        clause_ends: ids of the pieces that end a clause, such as a comma.
+    The text around the block stays in place. An instance may therefore begin or end within a line, or in another
+    document, without revealing the order: both parts begin and end in the same way, whichever comes first.
     """
     edges = [passage.start, *passage.document_ends, passage.end]
-    places = _most_text(passage.line_ends, edges)
-    if not places:
-        places = _most_text(passage.places_after(clause_ends), edges)
+    places = _most_text(passage.line_ends, edges) or _most_text(passage.places_after(clause_ends), edges)
     if not places:
         return None
     return Block(places[0], places[int(rng.integers(1, len(places) - 1))], places[-1])

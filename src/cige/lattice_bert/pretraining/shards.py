@@ -125,22 +125,14 @@ def write_shard(shard: Shard, folder: Path, *, n_held_out: int = 0, **facts: Any
 
 
 def check_shard(folder: Path, *, check_contents: bool = False) -> JsonObject:
-    """Check that every file of a shard exists in full size, and return the facts of its manifest; raises DataError.
-
-    Args:
-        check_contents: whether to compare sha256 as well, which reads every byte.
-    """
+    """Check that every file of a shard exists in full size, or its sha256; returns the manifest or raises DataError."""
     return read_manifest(folder, kind=SHARD, version=VERSION, error=DataError, check_contents=check_contents)
 
 
 def open_shard(folder: Path, *, n_ids: int | None = None) -> Shard:
     """Map the arrays of a shard into memory, those of its held-out documents too, and check that they fit together.
 
-    Args:
-        n_ids: number of ids of its vocabulary, which no id may reach; None does not check this.
-
-    Raises:
-        DataError: one cannot be read, or they do not fit together.
+    No id may reach `n_ids`, unless that is None. Raises DataError if an array cannot be read or does not fit.
     """
     try:
         arrays = {field.name: load_array(folder / f"{field.name}.npy") for field in fields(Shard)}
@@ -154,10 +146,8 @@ class ShardList(Sequence[Shard]):
     """The train documents of some shards; the shards that were used last stay open.
 
     Args:
-        folders: of the shards.
         n_held_out: how many documents at the end of each shard are held out.
         check_contents: whether to compare the checksums of a shard when it is opened for the first time.
-        n_ids: number of ids of the vocabulary, which no id of a shard may reach; None does not check this.
     """
 
     def __init__(
@@ -219,10 +209,7 @@ def joined(shards: Sequence[Shard]) -> Shard:
 
 
 def _check_arrays(arrays: Mapping[str, np.ndarray], *, n_ids: int | None) -> None:
-    """Raise a ValueError if an array has another form, or numbers that lead out of another array.
-
-    This takes about as long as reading them once.
-    """
+    """Raise a ValueError if an array has another form, or leads out of another; as fast as reading them once."""
     for name, dtype in _TYPES.items():
         array = arrays[name]
         if array.ndim != 1 or array.dtype != dtype:
