@@ -47,11 +47,7 @@ def save_weights(model: nn.Module, path: Path) -> None:
 
 @torch.no_grad()
 def load_weights(model: nn.Module, path: Path) -> None:
-    """Load the trainable parameters.
-
-    Raises:
-        ModelError: the file is missing, damaged or belongs to another network.
-    """
+    """Load the trainable parameters; raises ModelError if the file is missing, damaged or of another network."""
     try:
         saved = load_file(path)
     except (OSError, SafetensorError) as reason:
@@ -90,11 +86,7 @@ def new_checkpoint(folder: Path, step: int, state: Any, *, origin: str, n_kept: 
 
 
 def last_checkpoint(folder: Path, *, origin: str) -> Path | None:
-    """The newest checkpoint of a run, checked for missing and truncated files.
-
-    Raises:
-        ModelError: it is damaged, or belongs to a run that did not start from `origin`.
-    """
+    """The newest checkpoint of a run; raises ModelError if it is damaged, or the run did not start from `origin`."""
     newest = next(reversed(_checkpoints(folder)), None)
     if newest is None:
         return None
@@ -179,10 +171,7 @@ class CheckpointWriter:
         self._error: Exception | None = None
 
     def write(self, state: RunState, values: JsonObject) -> None:
-        """Write a checkpoint; all processes call this together.
-
-        Args:
-            values: the weights and all other values that change, see state_files.
+        """Write the weights and all other `values` that change (see state_files); all processes call this together.
 
         Raises:
             CigeError: this checkpoint could not be written, or, in the background, the previous one.

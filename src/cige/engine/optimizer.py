@@ -28,7 +28,7 @@ def make_optimizer(
     the same result in a fraction of the time. On a GPU the dense form is as fast.
 
     Args:
-        scales: maps parts of the network to the factor by which their learning rate is multiplied.
+        scales: parts of the network -> the factor by which their learning rate is multiplied.
         by_rows: False uses the dense form on a CPU as well; several processes need it, since each reads other rows.
     """
     groups = _parameter_groups(network, config, scales or {})

@@ -26,20 +26,12 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class StepPart:
-    """The examples that one process reads in a step.
+    """The examples that one process reads in a step."""
 
-    Attributes:
-        place: the position after the step.
-        epoch: the epoch of the examples, from 0.
-        passes: the numbers of the examples, one list per forward pass.
-        is_idle: whether the pass is that of another process and is ignored, because there are fewer than processes,
-            which wait for each other's passes.
-    """
-
-    place: Place
-    epoch: int
-    passes: list[list[int]]
-    is_idle: bool = False
+    place: Place  # after the step
+    epoch: int  # of the examples, from 0
+    passes: list[list[int]]  # the numbers of the examples of each forward pass
+    is_idle: bool = False  # whether this repeats a pass of another process, only because processes wait for each other
 
 
 class BatchPlan:
@@ -51,12 +43,9 @@ class BatchPlan:
 
     Args:
         sizes: int64[n], the size of each example in nodes or tokens, or a function that gives it for an epoch.
-        rounds_per_epoch: the number of rounds into which an epoch is divided, each with different examples; "epoch"
-            then means a round in this class.
-        fill: whether to fill up the last batch with the first examples of the epoch, so that all batches have
-            `batch_size` examples.
-        pass_pairs: maximum number of pairs per forward pass (examples x longest squared); a larger batch takes several
-            passes.
+        rounds_per_epoch: number of rounds of an epoch, each with other examples; "epoch" then means a round here.
+        fill: whether to fill up the last batch to `batch_size` with the first examples of the epoch.
+        pass_pairs: maximum number of pairs (examples x longest squared) of a forward pass; larger batches take several.
     """
 
     def __init__(

@@ -23,10 +23,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Training(Generic[R]):
-    """What a run trains, and what becomes of it.
+    """What a run trains, and what becomes of it; `network`, `config` and `origin` are those of Trainer.
 
     Attributes:
-        network, config, origin: as in Trainer.
         objectives: what it is trained on, one after the other.
         finish: saves the model and returns the result. All processes call it; the result of the first one counts.
         after: called with the number of an objective, from 0, when that is done.
@@ -45,12 +44,9 @@ class RunKind(Generic[R]):
     """What the runs of one kind have in common.
 
     Attributes:
-        result: the class of their results.
-        load: reads a recipe from the YAML file of a folder.
-        check: called with a recipe and the number of processes before the folder is claimed; it raises an error if they
-            do not suit each other.
-        check_finished: called with the result of a finished run before it is returned; it raises an error if the data
-            are others than those of the run.
+        result: the class of their results; load: reads a recipe from the YAML file of a folder.
+        check: raises an error if a recipe and a number of processes do not suit each other.
+        check_finished: raises an error if the data are others than those of a finished run, given its result.
         may_skip_weights: as in `prepare`.
     """
 

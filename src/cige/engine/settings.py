@@ -152,11 +152,7 @@ def learning_rate_factor(
 
 
 def warmup_problems(config: ScheduleConfig, *, n_steps: int | None = None, n_epochs: int | None = None) -> list[str]:
-    """The problems of a warm-up, given what is known about the length of the run; empty if there are none.
-
-    Args:
-        n_epochs: None if the length of the run is given in steps.
-    """
+    """The problems of a warm-up, if any, given the length of the run in steps or (if `n_epochs` is not None) epochs."""
     amount, unit = parse_span(config.warmup) or (0.0, "")
     if unit == "epochs" and n_epochs is None:
         return [f"schedule.warmup is {config.warmup!r}, but the run is measured in steps; expected steps or %"]

@@ -99,11 +99,7 @@ class Trainer:
         self._curves = Curves(folder, is_on=is_main)
 
     def resume(self) -> None:
-        """Continue from the newest checkpoint of the folder, if there is one.
-
-        Raises:
-            ModelError: it is damaged, or belongs to another network or origin.
-        """
+        """Continue from the newest checkpoint, if any; ModelError if it is damaged or of another network or origin."""
         checkpoint = last_checkpoint(self._folder, origin=self._origin)
         if checkpoint is None:
             return
@@ -129,12 +125,9 @@ class Trainer:
             self._totals = self._totals.new_tensor(self.state.totals or 0.0)
 
     def run(self, objective: Objective[Any, Any], *, stop_at: float = float("inf")) -> bool:
-        """Train on the next objective, or on the rest of it.
+        """Train on the next objective or the rest of it; False if time.monotonic() reached `stop_at` before its end.
 
-        A checkpoint is written at its end, and when time.monotonic() reaches `stop_at`.
-
-        Returns:
-            Whether training was finished, because all steps are done or patience ran out.
+        In both cases, a checkpoint is written.
 
         Raises:
             CigeError: a loss or gradient is not finite, or writing failed; what was saved before is untouched.

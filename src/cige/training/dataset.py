@@ -28,8 +28,7 @@ class SourceMix:
     read equally often.
 
     Args:
-        n_sentences: the size of each corpus; sentences are numbered across all corpora.
-        weights: the weight of each corpus.
+        n_sentences, weights: size and weight of each corpus; sentences are numbered across all corpora.
     """
 
     def __init__(self, n_sentences: Sequence[int], weights: Sequence[float], *, seed: int):
@@ -69,15 +68,11 @@ class TrainingSet:
     or interruptions of the run.
 
     Args:
-        sentences: labelled text.
-        lattices: the lattice of each sentence.
         golds: a GoldTags for each corpus, which converts gold spans to tag sets; all have the same tag sets. For a
             tagger with a pair grid, GoldSpans.
         mix: how often each corpus is read in an epoch; None reads every sentence once.
         source_of: int64[n], the index in `golds` for each sentence; None means the first.
-        regime: how user words are simulated.
-        gazetteers: how often the gazetteers of words are hidden.
-        mentions: how entities are replaced by others with the same label.
+        regime, gazetteers, mentions: how user words are simulated, gazetteers hidden, and entities replaced.
         snapshot: the words that changed sentences are matched with; required only if `mentions` changes sentences.
     """
 

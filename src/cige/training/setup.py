@@ -47,10 +47,8 @@ class TrainingSetup:
 
     Attributes:
         sources: the corpora of the sentences; one unless the recipe has `data.sources`.
-        train, dev: labelled sentences of all sources, in the order of sources.
-        train_lattices, dev_lattices: the lattice of each sentence.
-        lexicon: the words of the lattices.
-        vocabulary: rows of the tagger's tables.
+        train, dev: labelled sentences of all sources, in the order of sources, with their lattices.
+        lexicon: the words of the lattices; vocabulary: rows of the tagger's tables.
         labels: entity labels that the tagger finds, sorted.
         tagger: the network, whose tables contain the pre-trained vectors.
         names: version and date of the list of names, for the manifest; empty if there is no list.

@@ -37,21 +37,14 @@ class RepeatedSentenceWarning(UserWarning):
 
 @dataclass(frozen=True)
 class Source:
-    """A corpus.
+    """A corpus; the labels of its sentences are types if it has `types`."""
 
-    Attributes:
-        name: the name in the recipe.
-        train, dev: labelled sentences; their labels are types if the source has `types`.
-        types: the types that the corpus annotates, and their tree; None if its labels are those of the model.
-        weight: how often each training sentence is read per epoch.
-    """
-
-    name: str
+    name: str  # in the recipe
     train: list[Sentence]
     dev: list[Sentence]
-    types: SourceTypes | None = None
+    types: SourceTypes | None = None  # that it annotates; None if its labels are those of the model
     tree: TypeTree = field(default_factory=lambda: TypeTree({}))
-    weight: float = 1.0
+    weight: float = 1.0  # how often each training sentence is read per epoch
 
 
 def read_sources(
@@ -174,13 +167,9 @@ def comparable_in(
 def read_data(
     data: DataConfig, data_dir: str | Path | None = None, *, nested: bool = False
 ) -> tuple[list[Sentence], list[Sentence]]:
-    """The training and the development sentences of a recipe with one corpus.
+    """The training and the development sentences of a recipe with one corpus; with several, raises RecipeError.
 
-    Args:
-        nested: whether entities may be nested or overlap; otherwise, this is an error.
-
-    Raises:
-        RecipeError: the recipe has several corpora, whose labels differ.
+    Entities that are nested or overlap are an error unless `nested`.
     """
     if data.sources:
         raise RecipeError(

@@ -47,7 +47,6 @@ class TrainResult(RunResult):
         n_parameters: number of trained parameters.
         padding_share: share of node pairs computed on padding, 0..1.
         history: a record per epoch, with `train["loss"]` and the `scores` "f1", "precision" and "recall".
-        machine: a description of the machine.
         sentences: sha256 (hex) of the training and the development sentences; "" in results of earlier versions.
     """
 

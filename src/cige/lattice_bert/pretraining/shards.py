@@ -125,7 +125,7 @@ def write_shard(shard: Shard, folder: Path, *, n_held_out: int = 0, **facts: Any
 
 
 def check_shard(folder: Path, *, check_contents: bool = False) -> JsonObject:
-    """Check that every file of a shard exists in full size, or its sha256; returns the manifest or raises DataError."""
+    """The facts of a shard's manifest; DataError if a file is missing, has another size or, if checked, sha256."""
     return read_manifest(folder, kind=SHARD, version=VERSION, error=DataError, check_contents=check_contents)
 
 

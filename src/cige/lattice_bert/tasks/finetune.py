@@ -76,7 +76,6 @@ class TuningResult(RunResult):
         n_parameters: number of trained weights.
         seconds: time of training and of answering the development examples.
         facts: facts about the data: the number of examples per split, and how many cannot be used for training.
-        history: one record per epoch.
     """
 
     task: str
@@ -109,8 +108,6 @@ def finetune(
     show_progress: bool = True,
 ) -> TuningResult:
     """Fine-tune a pre-trained model on a task, and keep the weights of the best epoch on the development examples.
-
-    This runs in one process or as one of several.
 
     With `resume`, an interrupted run continues from its last epoch and ends with the same weights as an uninterrupted
     one (identical to the bit on one machine with one thread); a finished run is not repeated.

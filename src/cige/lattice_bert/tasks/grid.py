@@ -50,17 +50,11 @@ class TaskRow:
 
 @dataclass(frozen=True)
 class GridResult:
-    """The tasks of one pre-trained model.
+    """The tasks of one pre-trained model."""
 
-    Attributes:
-        name: name of the model in tables.
-        rows: one row per task, in the order of the paper's tables.
-        origin: fingerprints of the pre-trained model and of the model of the first phase.
-    """
-
-    name: str
-    rows: tuple[TaskRow, ...]
-    origin: tuple[str, ...] = ()
+    name: str  # of the model in tables
+    rows: tuple[TaskRow, ...]  # one per task, in the order of the paper's tables
+    origin: tuple[str, ...] = ()  # fingerprints of the pre-trained model and of that of the first phase
 
     def with_row(self, row: TaskRow) -> GridResult:
         """A copy in which `row` replaces the row of its task, or is added."""
@@ -84,11 +78,7 @@ class GridResult:
 
     @classmethod
     def begin(cls, folder: Path, name: str, origin: Sequence[str]) -> GridResult:
-        """The results so far in `folder` of the models with these fingerprints, under `name`; no rows if it is new.
-
-        Raises:
-            CigeError: the folder holds results of another model.
-        """
+        """The results so far in `folder`, under `name`; CigeError if they are of models with other fingerprints."""
         if not (folder / RESULTS).exists():
             return cls(name, (), tuple(origin))
         result = cls.read(folder)
@@ -137,17 +127,11 @@ def tune_task(
 def climb(rates: Sequence[float], measure: Callable[[float], float]) -> tuple[float, dict[float, float]]:
     """Measure learning rates, except those that appendix C.2 skips, and return the best and the score of each.
 
-    Lattice-BERT, appendix C.2: "if a model performs monotonic increasing in a down-stream task with the learning rates
-    of 2e-5, 3e-5, and 5e-5, we will not try the learning rates lower than 2e-5". Three neighbouring learning rates with
-    strictly increasing scores therefore rule out all lower ones, and three with strictly decreasing scores all higher
-    ones; equal scores rule out nothing. Learning rates are measured from the middle outwards, the higher neighbour
-    first.
+    Three neighbouring learning rates with strictly increasing scores rule out all lower ones, and three with strictly
+    decreasing scores all higher ones. Learning rates are measured from the middle outwards, the higher neighbour first.
 
-    No measured learning rate is better than the result. It is the best of all if scores increase strictly up to one
-    learning rate and decrease strictly after it. Among equals, the one that was measured first is returned.
-
-    Raises:
-        CigeError: no learning rate is given.
+    The result is the best of all if scores increase strictly up to one learning rate and decrease strictly after it.
+    Among equals, the one that was measured first is returned. Raises CigeError if no learning rate is given.
     """
     rates = sorted(set(rates))
     if not rates:

@@ -43,10 +43,7 @@ class Kind:
 
 def _f1(name: str) -> Callable[[Sequence[Any], Sequence[Any]], Scores]:
     """F1 of tags, by which the paper selects models, and of whole spans."""
-    return lambda examples, answers: {
-        "label_f1": tag_counts(examples, answers).f1,
-        name: span_counts(examples, answers).f1,
-    }
+    return lambda golds, spans: {"label_f1": tag_counts(golds, spans).f1, name: span_counts(golds, spans).f1}
 
 
 KINDS = {
@@ -68,8 +65,8 @@ KINDS = {
         head=ReadingHead,
         settings=lambda examples: {},
         score=lambda examples, answers: {
-            "f1": _mean(f1(_texts(e), a.text) for e, a in zip(examples, answers, strict=True)),
-            "em": _mean(exact_match(_texts(e), a.text) for e, a in zip(examples, answers, strict=True)),
+            name: _mean(measure(_texts(e), a.text) for e, a in zip(examples, answers, strict=True))
+            for name, measure in (("f1", f1), ("em", exact_match))
         },
         is_labelled=lambda example: bool(example.answers),
         write=submission.texts,

@@ -53,7 +53,6 @@ class Task:
 
     @property
     def recipe(self) -> str:
-        """The name of its recipe."""
         return f"{FINETUNE}/{self.name}"
 
     @property
@@ -80,10 +79,8 @@ def _read_csl_cut(folder: Path, split: str) -> list[Any]:
 def _read_tnews_toutiao(folder: Path, split: str) -> list[Any]:
     """Extend TNEWS's train with a noisier sample of the corpus from which TNEWS was filtered."""
     more = find_file(folder, "train_toutiao_full", "train_toutiao") if split == "train" else None
-    examples = _texts(readers.news_title)(folder, split)
-    return (
-        examples if more is None else examples + readers.read_text_examples(more, readers.news_title, is_labelled=True)
-    )
+    noisier = [] if more is None else readers.read_text_examples(more, readers.news_title, is_labelled=True)
+    return _texts(readers.news_title)(folder, split) + noisier
 
 
 def _classification(name: str, title: str, make: Callable[..., Any], sizes: Sizes, **facts: Any) -> Task:
