@@ -1,10 +1,10 @@
-"""PretrainedLatticeBert: a Lattice-BERT with its vocabulary, saved and loaded as one folder."""
+"""PretrainedLatticeBert: a Lattice-BERT with its vocabulary, saved and loaded as one folder, and what reads it."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from os import PathLike
@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
+from torch import Tensor
 
 from cige.errors import LexiconError, ModelError
 from cige.folders.atomic import atomic_folder
@@ -29,6 +30,7 @@ from cige.lattice_bert.encoder.tokenizer import LatticeTokenizer
 from cige.lattice_bert.encoder.word_adapter import WordAdapter, WordAdapterConfig
 from cige.lattice_bert.kinds import PRETRAINED
 from cige.lexicon.vectors import VectorTable
+from cige.nn.char_features import BetweenLayers, CharFeatures
 from cige.nn.contexts import evaluating
 from cige.nn.uninitialised import uninitialised
 from cige.text.code_points import normal_form
@@ -202,3 +204,37 @@ def add_adapter(
         adapter.words.weight.copy_(torch.from_numpy(rows))
     bert = pretrained.bert.copy_with(adapter)
     return PretrainedLatticeBert(network=bert, vocabulary=vocabulary, facts=pretrained.facts)
+
+
+class LatticeBertFeatures(CharFeatures):
+    """Returns the last hidden vector of each character; the words are those of the Lattice-BERT's vocabulary.
+
+    Without `tuned`, the encoder stays in evaluation mode and has no gradient. Its heads are ignored.
+    """
+
+    bert: LatticeBert
+
+    def __init__(self, *, pretrained: PretrainedLatticeBert, tuned: bool):
+        super().__init__()
+        self.bert = pretrained.bert.requires_grad_(tuned)
+        self.bert.pooler.requires_grad_(False)  # the pooled vector is not used here
+        self.vocabulary, self.tokenizer, self.facts = pretrained.vocabulary, pretrained.tokenizer, pretrained.facts
+        self.tuned = tuned
+        self.width = self.bert.out_width
+        self.n_layers = self.bert.config.n_layers if self.bert.adapter is None else 0
+        self.train(self.training)
+
+    @classmethod
+    def load(cls, path_or_hub_id: Path | str, *, tuned: bool, local_only: bool = False) -> LatticeBertFeatures:
+        """Read what PretrainedLatticeBert.save wrote, with the errors of PretrainedLatticeBert.from_pretrained."""
+        options = {"local_files_only": True} if local_only else {}
+        return cls(pretrained=PretrainedLatticeBert.from_pretrained(path_or_hub_id, **options), tuned=tuned)
+
+    def save_pretrained(self, folder: Path) -> None:
+        """Write a folder that `load` can read without a network connection."""
+        PretrainedLatticeBert(network=self.bert, vocabulary=self.vocabulary, facts=self.facts).save(folder)
+
+    def read(self, texts: Sequence[str], device: torch.device, between: BetweenLayers | None) -> Sequence[Tensor]:
+        """See CharFeatures; zero on characters that no word piece covers."""
+        with nullcontext() if self.tuned or between is not None else torch.no_grad():
+            return [text.char_vectors for text in read_texts(self.bert, self.tokenizer, texts, between)]

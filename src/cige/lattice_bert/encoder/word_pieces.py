@@ -115,18 +115,17 @@ class WordPieces:
         return places, ids
 
     def _cut(self, run: str) -> _Cut:
+        if len(run) > MAX_RUN_CHARS:
+            return [self._unk_id], [0]
         pieces = self._cuts.get(run)
         if pieces is None:
-            pieces = self._longest_first(run) if len(run) <= MAX_RUN_CHARS else None
-            pieces = pieces or ([self._unk_id], [0])
-            if len(run) <= MAX_RUN_CHARS:
-                if len(self._cuts) >= _MAX_CACHED_RUNS:
-                    self._cuts.clear()
-                self._cuts[run] = pieces
+            if len(self._cuts) >= _MAX_CACHED_RUNS:
+                self._cuts.clear()
+            pieces = self._cuts[run] = self._longest_first(run)
         return pieces
 
-    def _longest_first(self, run: str) -> _Cut | None:
-        """Take the longest piece that fits each time (Wu et al. 2016). None if no piece fits."""
+    def _longest_first(self, run: str) -> _Cut:
+        """Take the longest piece that fits each time (Wu et al. 2016); one unknown piece if none fits."""
         ids: list[int] = []
         places: list[int] = []
         begin = 0
@@ -137,7 +136,7 @@ class WordPieces:
                 if number is not None:
                     break
             else:
-                return None
+                return [self._unk_id], [0]
             ids.append(number)
             places.append(begin)
             begin = end

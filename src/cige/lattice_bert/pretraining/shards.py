@@ -49,35 +49,30 @@ class Shard:
     word_starts: np.ndarray
 
     def parted(self, n_last: int) -> tuple[Shard, Shard]:
-        """The shard without its last `n_last` documents, and these documents. Only the latter are copied.
-
-        Raises:
-            DataError: there are not so many documents.
-        """
+        """The shard without its last `n_last` documents, and these documents; DataError if there are not so many."""
         n_documents = len(self.document_lines) - 1
         if not 0 <= n_last <= n_documents:
             raise DataError(f"{n_last} documents are held out of {n_documents}; make the data again")
-        line = int(self.document_lines[n_documents - n_last])
-        token, piece = int(self.line_tokens[line]), int(self.line_pieces[line])
-        first = Shard(
-            ids=self.ids[:token],
-            starts=self.starts[:token],
-            lengths=self.lengths[:token],
-            line_tokens=self.line_tokens[: line + 1],
-            line_pieces=self.line_pieces[: line + 1],
-            document_lines=self.document_lines[: n_documents - n_last + 1],
-            word_starts=self.word_starts[:piece],
+        return self._part(0, n_documents - n_last), self._part(n_documents - n_last, n_documents)
+
+    def _part(self, first: int, end: int) -> Shard:
+        """Documents [first, end). Those from the first one on are not copied, and stay mapped."""
+        line, end_line = self.document_lines[[first, end]].tolist()
+        token, end_token = self.line_tokens[[line, end_line]].tolist()
+        piece, end_piece = self.line_pieces[[line, end_line]].tolist()
+
+        def moved(offsets: np.ndarray, by: int) -> np.ndarray:
+            return offsets - offsets.dtype.type(by) if first else offsets
+
+        return Shard(
+            ids=self.ids[token:end_token],
+            starts=moved(self.starts[token:end_token], piece),
+            lengths=self.lengths[token:end_token],
+            line_tokens=moved(self.line_tokens[line : end_line + 1], token),
+            line_pieces=moved(self.line_pieces[line : end_line + 1], piece),
+            document_lines=moved(self.document_lines[first : end + 1], line),
+            word_starts=self.word_starts[piece:end_piece],
         )
-        last = Shard(
-            ids=self.ids[token:].copy(),
-            starts=self.starts[token:] - np.int32(piece),
-            lengths=self.lengths[token:].copy(),
-            line_tokens=self.line_tokens[line:] - token,
-            line_pieces=self.line_pieces[line:] - piece,
-            document_lines=self.document_lines[n_documents - n_last :] - line,
-            word_starts=self.word_starts[piece:].copy(),
-        )
-        return first, last
 
     @property
     def counts(self) -> dict[str, int]:

@@ -12,7 +12,7 @@ from cige.drawing.figures import drawn_with_fonts_for, markdown_table, names_of_
 from cige.engine.history import Record
 from cige.engine.run_folder import RECIPE
 from cige.errors import CigeError
-from cige.lattice_bert.pretraining.evaluate import per_cent
+from cige.lattice_bert.pretraining.objective import per_cent
 from cige.lattice_bert.pretraining.pretrain import PretrainResult
 from cige.recipes.recipe_file import read_recipe_file
 
