@@ -74,10 +74,7 @@ def run(
     Args:
         begin: reads data and makes the network; called only if there is something to train.
         recipe: all settings, a dataclass whose section `training` has the `precision`.
-        stop_at: the time.monotonic() at which to write a checkpoint and stop.
-
-    Returns:
-        The result, or None if the time was up before the last step.
+        stop_at: the time.monotonic() at which to write a checkpoint and stop; the result is None then.
 
     Raises:
         CigeError: see its subclasses; a RecipeError if the folder holds another run, or a finished one on other data.

@@ -47,9 +47,6 @@ def claim(folder: Path, recipe: Any, *, seed: int, resume: bool, load: Callable[
     (because of a wrong setting or a missing file) does not count, so its folder can be used with corrected settings. A
     run that torchrun restarted continues even without `resume`, because the files in the folder are its own.
 
-    Args:
-        recipe: a dataclass, which `load` reads from a YAML file.
-
     Raises:
         RecipeError: the folder holds a run of another recipe or seed, or files that no run wrote; or it is a file.
     """

@@ -46,8 +46,7 @@ class TrainingSetup:
     """The initial state of a run.
 
     Attributes:
-        sources: the corpora of the sentences; one unless the recipe has `data.sources`.
-        train, dev: labelled sentences of all sources, in the order of sources, with their lattices.
+        sources: the corpora; train, dev: their labelled sentences, in the order of sources, with their lattices.
         lexicon: the words of the lattices; vocabulary: rows of the tagger's tables.
         labels: entity labels that the tagger finds, sorted.
         tagger: the network, whose tables contain the pre-trained vectors.

@@ -41,11 +41,9 @@ class TrainResult(RunResult):
     """The result of a run.
 
     Attributes:
-        name: the name of the recipe; seed: the seed of the run.
         dev_f1: strict development F1 of the best weights, 0..1; best_epoch: their epoch, from 1.
         seconds: time of training and evaluation, including earlier sessions of a resumed run.
-        n_parameters: number of trained parameters.
-        padding_share: share of node pairs computed on padding, 0..1.
+        n_parameters: number of trained parameters; padding_share: of node pairs computed on padding, 0..1.
         history: a record per epoch, with `train["loss"]` and the `scores` "f1", "precision" and "recall".
         sentences: sha256 (hex) of the training and the development sentences; "" in results of earlier versions.
     """

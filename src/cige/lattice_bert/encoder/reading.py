@@ -55,13 +55,9 @@ def read_texts(
 ) -> list[TextFeatures]:
     """Read texts; gradients flow to `bert` if they are enabled.
 
-    `between` changes hidden vectors; its sentences are `texts`, and tokens that are words have no character.
-
     A text with more pieces than the model has positions is read in windows that overlap by half; each token gets its
-    vector from the window in whose middle it lies.
-
-    Raises:
-        ValueError: a word of the text is longer than half of the model's positions.
+    vector from the window in whose middle it lies. A word may not be longer than half of the positions (ValueError).
+    `between` changes hidden vectors; its sentences are `texts`, and tokens that are words have no character.
     """
     plan = _Plan(list(tokenizer.tokenize_all(texts)), tokenizer, max_pieces=bert.config.max_positions - N_SPECIAL)
     vectors = _read_windows(bert, plan, between)

@@ -80,11 +80,8 @@ class LatticeTokenizer:
 
         Args:
             first, second: texts, or lattices of this tokenizer or parts of them.
-            max_tokens: maximum number of lattice tokens, including special tokens.
-            max_chars: maximum number of positions, which are pieces and special tokens.
-
-        Raises:
-            ValueError: a maximum is smaller than the number of special tokens.
+            max_tokens, max_chars: maximum numbers of lattice tokens and of positions, including special tokens, for
+                which there must be room (ValueError).
         """
         texts = [first] if second is None else [first, second]
         lattices = [self.tokenize(text) if isinstance(text, str) else text for text in texts]

@@ -117,7 +117,6 @@ class DataSettings:
     """The settings that determine the shards, in addition to the corpus and the vocabulary.
 
     Attributes:
-        rules: how lines become documents.
         max_line_tokens: a line with more lattice tokens is cut in two at punctuation, which is better than cutting it
             where an instance is full.
         segment_words: whether to segment words with jieba, which whole-word masking of characters needs and which takes

@@ -98,8 +98,7 @@ def pack_shard(shard: Shard, room: Room, *, short_prob: float, other_prob: float
     token that crosses the cut is in neither.
 
     Args:
-        short_prob: share of instances whose length is drawn uniformly from 2 characters upwards, so that short texts
-            occur in training; such an instance ends with the line that reaches this length.
+        short_prob: share of instances that end with the line that reaches a random length, from 2 characters upwards.
         other_prob: share of instances whose second part comes from another document; such an instance contains only the
             lines before a random one, and the others begin the next instance.
     """

@@ -47,11 +47,8 @@ class PretrainResult(RunResult):
     """The result of a run.
 
     Attributes:
-        name: the name of the recipe; seed: the seed of the run.
-        n_steps: number of optimiser steps; n_parameters: number of trained parameters.
-        n_tokens: number of tokens read, without padding; seconds: time of training, including earlier sessions of a
-            resumed run.
-        history: the records; `logs` are those of training, `evaluations` those of held-out text.
+        name: of the recipe; n_steps: number of optimiser steps; n_parameters: number of trained parameters.
+        n_tokens: tokens read, without padding; seconds: time of training, also of earlier sessions of a resumed run.
         origins: the origin of the tokens in a run that was initialised with another model, else None.
         data: the fingerprint of the data; "" in results of earlier versions.
     """
@@ -100,10 +97,7 @@ def pretrain(
         data_dir: a folder that `make_data` wrote.
         seed: determines the initial weights, instances, masks and dropout.
         device: "auto" (a GPU if there is one), "cpu" or "cuda".
-        stop_after: number of seconds after which to write a checkpoint and stop.
-
-    Returns:
-        The result, or None if the time was up before the last step.
+        stop_after: number of seconds after which to write a checkpoint and stop; the result is None then.
 
     Raises:
         CigeError: see its subclasses; RecipeError if `output_dir` holds a run of another recipe or seed, or a finished

@@ -69,13 +69,10 @@ class TuningResult(RunResult):
     """The result of a run.
 
     Attributes:
-        task: name of the task; seed: seed of the run; learning_rate: the peak learning rate.
         data: whether the data is the full data set, a part of it or a stand-in.
-        best_epoch: number of the best epoch, from 1.
-        dev, test: scores of the best epoch, 0..1, the deciding score first; `test` is empty without labelled examples.
-        n_parameters: number of trained weights.
-        seconds: time of training and of answering the development examples.
-        facts: facts about the data: the number of examples per split, and how many cannot be used for training.
+        best_epoch: from 1; dev, test: its scores, 0..1, the deciding one first; {} without labelled examples.
+        n_parameters: number of trained weights; seconds: time of training and of answering the development examples.
+        facts: the number of examples per split, and how many cannot be used for training.
     """
 
     task: str

@@ -25,19 +25,18 @@ class Kind:
 
     Attributes:
         head: class of the head.
-        settings: returns the arguments of the head's constructor besides `width` and `dropout_prob`, given the training
-            examples.
         score: (examples, answers) -> scores by name, 0..1; the first score chooses the best epoch and learning rate.
-        is_labelled: whether an example has the correct answer.
         write: (examples, answers) -> the content of a file of answers.
+        settings: training examples -> the arguments of the head's constructor besides `width` and `dropout_prob`.
+        is_labelled: whether an example has the correct answer.
         count: training examples -> counts to report with the results.
     """
 
     head: Callable[..., Head[Any, Any, Any]]
-    settings: Callable[[Sequence[Any]], Settings]
     score: Callable[[Sequence[Any], Sequence[Any]], Scores]
-    is_labelled: Callable[[Any], bool]
     write: Callable[[Sequence[Any], Sequence[Any]], str]
+    settings: Callable[[Sequence[Any]], Settings] = lambda examples: {}
+    is_labelled: Callable[[Any], bool] = lambda example: True
     count: Callable[[Sequence[Any]], dict[str, int]] = lambda examples: {}
 
 
@@ -56,14 +55,12 @@ KINDS = {
     ),
     "choice": Kind(
         head=ChoiceHead,
-        settings=lambda examples: {},
         score=lambda examples, answers: {"accuracy": accuracy([e.answer for e in examples], answers)},
         is_labelled=lambda example: example.answer is not None,
         write=submission.options,
     ),
     "reading": Kind(
         head=ReadingHead,
-        settings=lambda examples: {},
         score=lambda examples, answers: {
             name: _mean(measure(_texts(e), a.text) for e, a in zip(examples, answers, strict=True))
             for name, measure in (("f1", f1), ("em", exact_match))
@@ -76,14 +73,12 @@ KINDS = {
         head=TaggingHead,
         settings=lambda examples: {"labels": sorted({span.label for e in examples for span in e.spans})},
         score=_f1("entity_f1"),
-        is_labelled=lambda example: True,
         write=submission.entities,
     ),
     "segmentation": Kind(
         head=TaggingHead,
         settings=lambda examples: {"labels": [WORD], "has_outside": False},
         score=_f1("word_f1"),
-        is_labelled=lambda example: True,
         write=submission.words,
     ),
 }

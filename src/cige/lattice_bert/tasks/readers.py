@@ -22,12 +22,7 @@ def read_text_examples(
 ) -> list[TextExample]:
     """Read the examples of a file, except those without an agreed label (which are not scored officially either).
 
-    Args:
-        make: makes an example of a record and its number in the file.
-        is_labelled: whether each example must have a label.
-
-    Raises:
-        DataError: a field is missing or has a wrong type; the message names the file and line.
+    `make` makes an example of a record and its number. Each must have a label if `is_labelled`.
     """
     examples = []
     for number, record in enumerate(read_records(path)):
@@ -102,7 +97,7 @@ def read_idioms(folder: Path, split: str) -> list[ChoiceExample]:
 
     The files are either CLUE's, {"content": [texts], "candidates": [idioms of all blanks]} and SPLIT_answer.json with
     the answer to each "#idiom000378#", or the original ones, {"content", "candidates": [idioms of each blank],
-    "answer"}. Returns [] if there is no such file.
+    "answer"}.
     """
     path = find_file(folder, *split_names(split))
     if path is None:
@@ -124,7 +119,7 @@ def read_dialogues_and_texts(folder: Path, split: str) -> list[ChoiceExample]:
     """Read C3: one example per question; the end of a long document is cut off.
 
     The files are either the original ones, c3-m-SPLIT.json and c3-d-SPLIT.json, or have one question per line,
-    {"context", "question", "choices", "answer"}. Returns [] if there is no such file.
+    {"context", "question", "choices", "answer"}.
     """
     path = find_file(folder, *split_names(split))
     parts = [find_file(folder, f"c3-{kind}-{split}", f"{kind}-{split}") for kind in "md"]
@@ -208,9 +203,6 @@ def read_questions(folder: Path, split: str) -> list[ReadingExample]:
     If an answer is not at the offset that the file states, the nearest occurrence in the context is used. If the
     context does not contain an answer, its start is -1: a prediction may equal it, but it cannot be used for training.
 
-    Returns:
-        The questions, or [] if there is no such file.
-
     Raises:
         DataError: a field is missing or of a wrong type, or a question of train or dev has no answer.
     """
@@ -281,10 +273,7 @@ N_DEV, DEV_SHARE = 2000, 10  # without a dev file, dev is the last 2,000 sentenc
 
 
 def read_segmented(folder: Path, split: str) -> list[Sentence]:
-    """Read one sentence per line, with words separated by white space; every word is a span. [] if there is no file.
-
-    Without a dev file, dev is the end of train.
-    """
+    """Read one sentence per line, with words between white space as spans; without a dev file, dev ends train."""
     return _read_split(folder, split, _read_words)
 
 
@@ -306,11 +295,8 @@ def _read_split(folder: Path, split: str, read: Callable[[Path], list[Sentence]]
 
 
 def _read_words(path: Path) -> list[Sentence]:
-    sentences = []
-    for number, line in enumerate(read_text(path).split("\n"), 1):
-        words = line.split()
-        if words:
-            sentences.append(_sentence(words, number))
+    lines = enumerate(read_text(path).split("\n"), 1)
+    sentences = [_sentence(line.split(), number) for number, line in lines if line.strip()]
     if not sentences:
         raise DataError(f"{path} contains no sentence; expected one sentence per line with spaces between words")
     return sentences
