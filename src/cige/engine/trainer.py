@@ -20,7 +20,6 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset
 
-from cige.engine.average import WeightAverage
 from cige.engine.checkpoint import (
     VALUES,
     CheckpointWriter,
@@ -33,7 +32,7 @@ from cige.engine.checkpoint import (
 )
 from cige.engine.history import Record, RunState
 from cige.engine.objective import Objective
-from cige.engine.optimizer import clip_gradients, finish_updates, make_optimizer, set_learning_rate
+from cige.engine.optimizer import WeightAverage, clip_gradients, finish_updates, make_optimizer, set_learning_rate
 from cige.engine.parallel import distributed, gathering, of_first_process
 from cige.engine.plan import Place, StepPart
 from cige.engine.progress import Curves, ProgressBar

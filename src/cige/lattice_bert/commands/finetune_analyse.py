@@ -99,19 +99,21 @@ def _groups(
     args: argparse.Namespace, task: Task, runs: Sequence[Sequence[TunedModel]], examples: list[Any]
 ) -> tuple[dict[str, Any], Table]:
     """Accuracy on groups of examples: by length, or by the number of words in keywords."""
-    from cige.lattice_bert.tasks import analysis as a
+    from cige.lattice_bert.tasks import analysis
 
-    if a.analysis_of(task) == a.LENGTH:
-        length = a.length_of(task)
-        edges = sorted(set(args.edges or ())) or a.equal_edges(list(map(length, examples)), args.bins or a.N_BINS)
-        groups = a.by_length(examples, _answers(runs, examples), length=length, edges=edges)
-        facts, title, heading = {"edges": edges}, a.LENGTH, "characters"
+    facts: dict[str, Any]
+    if analysis.analysis_of(task) == analysis.LENGTH:
+        length = analysis.length_of(task)
+        n_bins = args.bins or analysis.N_BINS
+        edges = sorted(set(args.edges or ())) or analysis.equal_edges(list(map(length, examples)), n_bins)
+        groups = analysis.by_length(examples, _answers(runs, examples), length=length, edges=edges)
+        facts, title, heading = {"edges": edges}, analysis.LENGTH, "characters"
     else:
         reader = _reader_of_words(args, runs)
-        groups = a.by_keyword_words(examples, _answers(runs, examples), runs[reader][0].tokenizer)
+        groups = analysis.by_keyword_words(examples, _answers(runs, examples), runs[reader][0].tokenizer)
         words_of = args.models[reader][0]
-        facts, title, heading = {"words_of": words_of}, f"{a.KEYWORDS}, those of {words_of}", "examples with"
-    groups = a.groups_over_runs(groups, list(map(len, runs)))
+        facts, title, heading = {"words_of": words_of}, f"{analysis.KEYWORDS}, those of {words_of}", "examples with"
+    groups = analysis.groups_over_runs(groups, list(map(len, runs)))
     table = _group_table(f"{task.title} {args.split}: {title}", heading, _names(args), groups)
     return facts | {"groups": [group.to_dict() for group in groups]}, table
 
