@@ -44,8 +44,8 @@ class SourceMix:
 
     def _sentences(self, epoch: int) -> np.ndarray:
         firsts = np.cumsum([0, *self._n_sentences[:-1]])
-        sizes = zip(firsts, self._n_sentences, self._n_read, strict=True)
-        return np.concatenate([first + self._of_source(k, *of_k, epoch) for k, (first, *of_k) in enumerate(sizes)])
+        corpora = enumerate(zip(firsts, self._n_sentences, self._n_read, strict=True))
+        return np.concatenate([first + self._of_source(k, n, n_read, epoch) for k, (first, n, n_read) in corpora])
 
     def _of_source(self, source: int, n: int, n_read: int, epoch: int) -> np.ndarray:
         if n == n_read:

@@ -161,7 +161,12 @@ class ShardJob:
             "name": folder.name,
             "text": [[stretch.path, stretch.start, stretch.stop] for stretch in unit.stretches],
             "sha256": sha256(folder / MANIFEST),
-            **{name: facts[name] for name in ("n_documents", "n_lines", "n_pieces", "n_tokens", "held_out", "report")},
+            "n_documents": facts["n_documents"],
+            "n_lines": facts["n_lines"],
+            "n_pieces": facts["n_pieces"],
+            "n_tokens": facts["n_tokens"],
+            "held_out": facts["held_out"],
+            "report": facts["report"],
         }
 
     def _write(self, unit: Unit, folder: Path, origin: str) -> JsonObject:
