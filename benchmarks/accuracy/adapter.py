@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from cige.engine.run_folder import read_result
-from cige.lattice_bert.encoder.add_adapter import add_adapter
-from cige.lattice_bert.encoder.pretrained import PretrainedLatticeBert
+from cige.lattice_bert.encoder.pretrained import PretrainedLatticeBert, add_adapter
 from cige.lattice_bert.encoder.word_adapter import WordAdapterConfig
 from cige.lattice_bert.pretraining.pretrain import PretrainResult, pretrain
 from cige.lattice_bert.pretraining.recipe import load_pretrain_recipe

@@ -28,8 +28,8 @@ from cige.engine.settings import OptimizerConfig
 from cige.lattice_bert.encoder.costs import describe
 from cige.lattice_bert.encoder.heads import LatticeBertForPreTraining
 from cige.lattice_bert.encoder.network_config import BASELINE, PAPER_N_PIECES, PAPER_N_WORDS, SIZES, LatticeBertConfig
-from cige.lattice_bert.pretraining.batch import MaskedBatch, collate_masked
 from cige.lattice_bert.pretraining.dataset import InstanceConfig, InstanceSet, TokenIds
+from cige.lattice_bert.pretraining.objective import MaskedBatch, collate_masked
 from cige.lattice_bert.pretraining.packing import Room
 from cige.lattice_bert.pretraining.shards import Shard
 from cige.nn.memory import keep_freed_memory

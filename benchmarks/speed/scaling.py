@@ -17,7 +17,7 @@ import torch
 
 from benchmarks.measure import seconds_of
 from benchmarks.parts.scaling_model import Job, Rates, simulate
-from cige.engine.checkpoint_writer import CheckpointWriter
+from cige.engine.checkpoint import CheckpointWriter
 from cige.engine.history import RunState
 from cige.engine.optimizer import clip_gradients, make_optimizer
 from cige.lattice_bert.encoder.costs import describe

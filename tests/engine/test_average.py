@@ -7,7 +7,8 @@ import torch
 from table_steps import N_ROWS, WIDTH, rates, step
 from torch import nn
 
-from cige.engine.average import EVERY, WeightAverage
+from cige.engine.optimizer import AVERAGE_EVERY as EVERY
+from cige.engine.optimizer import WeightAverage
 from cige.engine.row_adam import RowAdamW
 
 

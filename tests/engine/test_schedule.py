@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cige.engine.schedule import learning_rate_factor
-from cige.engine.settings import ScheduleConfig
+from cige.engine.settings import ScheduleConfig, learning_rate_factor
 from cige.errors import RecipeError
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cige.training.mix import SourceMix
+from cige.training.dataset import SourceMix
 
 sources = st.lists(st.tuples(st.integers(1, 30), st.floats(0, 3.5)), min_size=1, max_size=4)
 

@@ -21,9 +21,8 @@ from cige.errors import DataError, RecipeError
 from cige.models.pair_grid import GridTagger
 from cige.runtime.native_grid import NativeGridModel
 from cige.tagging.evaluation import evaluate
-from cige.training.heads import TooLongWarning
 from cige.training.recipe import Recipe
-from cige.training.setup import set_up
+from cige.training.setup import TooLongWarning, set_up
 from cige.training.train import train
 
 TEST = nested_sentences.sentences(150, seed=3)

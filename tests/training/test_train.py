@@ -18,8 +18,8 @@ from cige.engine.history import Record
 from cige.engine.run_folder import read_result
 from cige.errors import CigeError, RecipeError
 from cige.models.model import LatticeModel
-from cige.training.dev_scores import EvaluationSet
 from cige.training.files import find_file
+from cige.training.objective import EvaluationSet
 from cige.training.recipe import DataConfig, LexiconConfig, Recipe, load_recipe
 from cige.training.setup import set_up
 from cige.training.sources import read_data

@@ -58,7 +58,7 @@ def add_recipe_options(parser: argparse.ArgumentParser, *, optional: bool = Fals
 def run(args: argparse.Namespace) -> None:
     from cige.recipes.recipe_file import override_pairs
     from cige.recipes.shipped import OWN_DATA
-    from cige.training.own_data import own_data_settings
+    from cige.training.files import own_data_settings
     from cige.training.recipe import load_recipe
 
     if args.dev is not None and args.data is None:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,6 +19,8 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from cige.engine.history import RunState
+from cige.engine.state_files import flatten, own_part, part_name
 from cige.errors import CigeError, ModelError
 from cige.folders.atomic import atomic_file, atomic_folder
 from cige.folders.kinds import CHECKPOINT
@@ -41,11 +47,7 @@ def save_weights(model: nn.Module, path: Path) -> None:
 
 @torch.no_grad()
 def load_weights(model: nn.Module, path: Path) -> None:
-    """Load the trainable parameters.
-
-    Raises:
-        ModelError: the file is missing, damaged or belongs to another network.
-    """
+    """Load the trainable parameters; raises ModelError if the file is missing, damaged or of another network."""
     try:
         saved = load_file(path)
     except (OSError, SafetensorError) as reason:
@@ -84,15 +86,10 @@ def new_checkpoint(folder: Path, step: int, state: Any, *, origin: str, n_kept: 
 
 
 def last_checkpoint(folder: Path, *, origin: str) -> Path | None:
-    """The newest checkpoint of a run, checked for missing and truncated files.
-
-    Raises:
-        ModelError: it is damaged, or belongs to a run that did not start from `origin`.
-    """
-    checkpoints = _checkpoints(folder)
-    if not checkpoints:
+    """The newest checkpoint of a run; raises ModelError if it is damaged, or the run did not start from `origin`."""
+    newest = next(reversed(_checkpoints(folder)), None)
+    if newest is None:
         return None
-    newest = checkpoints[-1]
     facts = read_manifest(newest, kind=CHECKPOINT, version=_VERSION, error=ModelError)
     if facts["version"] < _VERSION:
         raise ModelError(
@@ -108,7 +105,7 @@ def last_checkpoint(folder: Path, *, origin: str) -> Path | None:
 
 
 def read_state(checkpoint: Path, make: Callable[[JsonObject], T]) -> T:
-    """Read the state that `new_checkpoint` wrote and convert it with `make`; raises ModelError if it is damaged."""
+    """Convert the state that `new_checkpoint` wrote with `make`; raises ModelError if it is damaged."""
     try:
         return make(json.loads((checkpoint / _HISTORY).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError) as reason:
@@ -141,3 +138,100 @@ def reporting_write_errors(path: Path) -> Iterator[None]:
             f"{path} could not be written ({reason}); what was saved before is untouched. Make room and run the same "
             "command again: training continues from the last checkpoint"
         ) from reason
+
+
+VALUES = "state.json"
+_PATIENCE = 1800.0  # seconds for which the first process waits for the parts of the others
+
+
+class CheckpointWriter:
+    """Writes one checkpoint after the other: each process its part of the state, and the first one the rest.
+
+    Args:
+        folder: folder of the run, on storage that all processes share.
+        origin, n_kept: see `new_checkpoint`.
+        in_background: copy the state and write the copy while training continues.
+        rank, n_processes: this process, and their number; `meet` returns when all of them have called it.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        origin: str,
+        n_kept: int,
+        in_background: bool,
+        rank: int = 0,
+        n_processes: int = 1,
+        meet: Callable[[], None] = lambda: None,
+    ):
+        self._folder, self._origin, self._n_kept, self._in_background = folder, origin, n_kept, in_background
+        self._rank, self._n_processes, self._meet = rank, n_processes, meet
+        self._thread: threading.Thread | None = None
+        self._error: Exception | None = None
+
+    def write(self, state: RunState, values: JsonObject) -> None:
+        """Write the weights and all other `values` that change (see state_files); all processes call this together.
+
+        Raises:
+            CigeError: this checkpoint could not be written, or, in the background, the previous one.
+        """
+        self.wait()
+        parts = self._folder / f".{PREFIX}{state.step}.parts"
+        if self._rank == 0 and self._n_processes > 1:
+            shutil.rmtree(parts, ignore_errors=True)
+            parts.mkdir(parents=True)
+        self._meet()
+        tensors: dict[str, Tensor] = {}
+        rest = to_json(flatten(values, "run", tensors), ensure_ascii=True)
+        part = own_part(tensors, self._rank, self._n_processes, copy=self._in_background)
+        state_part = part_name(self._rank, self._n_processes)
+        held = deepcopy(state)
+
+        def work() -> None:
+            if self._rank:
+                with reporting_write_errors(parts / state_part):
+                    part.write(parts / state_part)
+                return
+            with new_checkpoint(self._folder, held.step, held, origin=self._origin, n_kept=self._n_kept) as aside:
+                part.write(aside / state_part)
+                (aside / VALUES).write_text(rest, encoding="utf-8")
+                for rank in range(1, self._n_processes):
+                    name = part_name(rank, self._n_processes)
+                    _wait_for(parts / name)
+                    os.replace(parts / name, aside / name)
+            shutil.rmtree(parts, ignore_errors=True)
+
+        def work_and_keep_error() -> None:
+            try:
+                work()
+            except Exception as error:
+                self._error = error
+
+        if self._in_background:
+            # A daemon, because a process that ends by an error must not wait for the parts of others.
+            self._thread = threading.Thread(target=work_and_keep_error, name="checkpoint", daemon=True)
+            self._thread.start()
+        else:
+            work()
+            self._meet()
+
+    def wait(self) -> None:
+        """Wait until this process has finished writing; raises errors of writing in the background."""
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+        if self._error is not None:
+            error, self._error = self._error, None
+            raise error
+
+
+def _wait_for(path: Path) -> None:
+    end = time.monotonic() + _PATIENCE
+    while not path.is_file():
+        if time.monotonic() > end:
+            raise CigeError(
+                f"{path}: not found after {_PATIENCE:,.0f} seconds; the process that writes it ended, or the folder "
+                "of the run is not on storage that all machines share"
+            )
+        time.sleep(0.005)

@@ -24,12 +24,9 @@ def prepare(device: str = "auto", *, precision: Precision = "fp32", may_skip_wei
     """Create the accelerator of a run; from then on, the process keeps freed memory.
 
     Args:
-        device: "auto" (a GPU if there is one), "cpu" or "cuda".
-        may_skip_weights: whether some weights may not contribute to the loss of a batch. With several processes, these
-            weights must be detected in each step.
-
-    Raises:
-        CigeError: an unknown device, no GPU, or accelerate is not installed.
+        device: "auto" (a GPU if there is one), "cpu" or "cuda"; else, or without a GPU, this raises a CigeError.
+        may_skip_weights: whether some weights may not contribute to the loss of a batch, so that several processes must
+            detect them in each step.
     """
     if canonical_name(device) not in DEVICES:
         raise CigeError(f"device {device!r}: expected {', '.join(DEVICES[:-1])} or {DEVICES[-1]}")
@@ -76,10 +73,8 @@ def _rejoin(*, on_cpu: bool) -> None:
 
 
 def _leave() -> None:
-    from torch import distributed
-
-    if distributed.is_initialized():
-        distributed.destroy_process_group()
+    if torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
 
 
 def machine_facts(accelerator: Accelerator) -> dict[str, object]:

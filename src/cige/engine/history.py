@@ -14,13 +14,11 @@ class Record:
     """The results of training and evaluation at a step.
 
     Attributes:
-        step: number of optimiser steps done.
-        epoch: number of epochs done of the current examples.
+        step: number of optimiser steps done; epoch: number of epochs done of the current examples.
         learning_rate: learning rate of the last step.
-        train: the objective's summary of the steps since the last such record; {} if none was due.
-        seconds: time of training since then, without evaluation and saving.
-        scores: scores of the evaluation, the deciding one first; {} if none was due.
-        eval_seconds: time of the evaluation.
+        train: the objective's summary of the steps since the last such record; {} if none was due. seconds: time of
+            training since then, without evaluation and saving.
+        scores: scores of the evaluation, the deciding one first; {} if none was due. eval_seconds: its time.
     """
 
     step: int
@@ -42,10 +40,8 @@ class RunState:
     """The state of a run; with the weights and the optimiser's state, it determines how the run continues.
 
     Attributes:
-        step: number of optimiser steps done.
-        place: position in the data.
-        totals: sums of the objective since the last record of training.
-        seconds: time of training since then.
+        step: number of optimiser steps done; place: position in the data.
+        totals: sums of the objective since the last record of training; seconds: time of training since then.
         records: the records so far, in order.
     """
 
@@ -57,18 +53,14 @@ class RunState:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> RunState:
-        """Restore a state from the result of `dataclasses.asdict`.
-
-        Raises:
-            ValueError, TypeError, LookupError, AttributeError: it has another form.
-        """
+        """Restore what `dataclasses.asdict` made; a ValueError, TypeError, LookupError or AttributeError if damaged."""
         records = [Record(**record) for record in values["records"]]
         made = cls(**{**values, "place": Place(*values["place"]), "records": records})
         counts = [made.step, *made.place, *(n for record in records for n in (record.step, record.epoch))]
         numbers = [made.seconds, *made.totals]
         for record in records:
-            numbers += [record.learning_rate, record.seconds, record.eval_seconds]
-            numbers += [*record.train.values(), *record.scores.values()]
+            numbers += [record.learning_rate, record.seconds, record.eval_seconds, *record.train.values()]
+            numbers += record.scores.values()
         if not all(type(n) is int and 0 <= n < 1 << 62 for n in counts):
             raise ValueError("a step, an epoch or a batch that is no whole number from 0 on")
         if not all(type(x) in (int, float) for x in numbers):

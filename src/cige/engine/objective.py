@@ -21,15 +21,11 @@ class Objective(Protocol[N, B]):
     The loss of a step is the sum over the parts of (summed loss) / (summed weight), over all forward passes and
     processes of the step.
 
-    Attributes:
-        plan: which examples each step reads.
-        n_steps: the number of steps to train.
-        keeps_best: whether to keep the weights of the best evaluation, by its first score, or the last weights.
     """
 
-    plan: BatchPlan
+    plan: BatchPlan  # which examples each step reads
     n_steps: int
-    keeps_best: bool
+    keeps_best: bool  # whether to keep the weights of the best evaluation, by its first score, or the last weights
 
     def read(self, epoch: int, numbers: Sequence[int]) -> B:
         """The examples of a forward pass; depends only on the arguments, and may be called in other processes."""

@@ -1,17 +1,22 @@
-"""Optimisers, their parameter groups, and gradient clipping."""
+"""Optimisers, their parameter groups, gradient clipping, and an average of the weights."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.optim.swa_utils import AveragedModel
 
 from cige.engine.parallel import values_of, whole
 from cige.engine.row_adam import RowAdamW
 from cige.engine.settings import OptimizerConfig
 from cige.nn.embeddings import SplitEmbedding
 
+# Steps between updates of an average, because an update reads whole embedding tables, but a step only some rows.
+AVERAGE_EVERY = 8
 SCALE = "scale"  # key of a parameter group: the factor by which its learning rate is multiplied
 
 
@@ -28,7 +33,7 @@ def make_optimizer(
     the same result in a fraction of the time. On a GPU the dense form is as fast.
 
     Args:
-        scales: maps parts of the network to the factor by which their learning rate is multiplied.
+        scales: parts of the network -> the factor by which their learning rate is multiplied.
         by_rows: False uses the dense form on a CPU as well; several processes need it, since each reads other rows.
     """
     groups = _parameter_groups(network, config, scales or {})
@@ -38,13 +43,8 @@ def make_optimizer(
     beta1, beta2 = config.betas
     if not by_rows or not modules or any(module.tuned.is_cuda for module in modules):
         return torch.optim.AdamW(groups, lr=config.learning_rate, betas=(beta1, beta2), eps=config.epsilon, fused=True)
-    optimizer = RowAdamW(
-        groups,
-        tables=[module.tuned for module in modules],
-        lr=config.learning_rate,
-        betas=(beta1, beta2),
-        eps=config.epsilon,
-    )
+    tables = [module.tuned for module in modules]
+    optimizer = RowAdamW(groups, tables=tables, lr=config.learning_rate, betas=(beta1, beta2), eps=config.epsilon)
     for module in modules:
         module.sparse_gradient = True
         module.register_forward_pre_hook(lambda m, rows: optimizer.catch_up(m.tuned, rows[0]))
@@ -100,3 +100,51 @@ def _parameter_groups(
         {"params": parameters, "lr": config.learning_rate * scale, SCALE: scale, "weight_decay": decay}
         for (scale, decay), parameters in groups.items()
     ]
+
+
+class WeightAverage:
+    """Computes average = decay * average + (1 - decay) * weights, where `decay` is the decay per step.
+
+    The decay of update n is at most (1 + n) / (10 + n), so that the random initial weights are soon forgotten. The
+    average is PyTorch's AveragedModel of the trained weights only, because fixed tables need no copy.
+    """
+
+    def __init__(self, network: nn.Module, *, decay: float):
+        def lerp(averages: Any, weights: Any, n_averaged: Tensor | int) -> None:
+            n = int(n_averaged)
+            torch._foreach_lerp_(averages, weights, 1 - min(decay**AVERAGE_EVERY, (1 + n) / (10 + n)))
+
+        self._weights = nn.ParameterList(p for p in network.parameters() if p.requires_grad)
+        self._average = AveragedModel(self._weights, multi_avg_fn=lerp)
+        self._average.n_averaged.fill_(1)  # the initial weights count as the first update
+
+    def is_due(self, step: int) -> bool:
+        """Whether to call `update` after this many steps."""
+        return step % AVERAGE_EVERY == 0
+
+    def update(self) -> None:
+        """Add the current weights, which must be up to date (`finish_updates`)."""
+        self._average.update_parameters(self._weights)
+
+    @contextmanager
+    def applied(self) -> Iterator[None]:
+        """A context in which the network has the averaged weights."""
+        self._swap()
+        try:
+            yield
+        finally:
+            self._swap()
+
+    def state_dict(self) -> dict[str, Tensor]:
+        return self._average.state_dict()
+
+    def load_state_dict(self, state: dict[str, Tensor]) -> None:
+        self._average.load_state_dict(state)
+
+    @torch.no_grad()
+    def _swap(self) -> None:
+        averages: Sequence[Tensor] = list(self._average.module.parameters())
+        for weight, average in zip(self._weights, averages, strict=True):
+            held = weight.detach().clone()
+            weight.copy_(average)
+            average.copy_(held)

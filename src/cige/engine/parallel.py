@@ -11,16 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 from torch import Tensor, nn
+
+from cige.engine.settings import Sharding
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
 
 T = TypeVar("T")
-Sharding = Literal["ddp", "fsdp"]
 
 
 class Losses(nn.Module):

@@ -26,20 +26,12 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class StepPart:
-    """The examples that one process reads in a step.
+    """The examples that one process reads in a step."""
 
-    Attributes:
-        place: the position after the step.
-        epoch: the epoch of the examples, from 0.
-        passes: the numbers of the examples, one list per forward pass.
-        is_idle: there are fewer passes than processes, so this process repeats a pass whose results are ignored.
-            (Processes wait for each other's passes.)
-    """
-
-    place: Place
-    epoch: int
-    passes: list[list[int]]
-    is_idle: bool = False
+    place: Place  # after the step
+    epoch: int  # of the examples, from 0
+    passes: list[list[int]]  # the numbers of the examples of each forward pass
+    is_idle: bool = False  # whether this repeats a pass of another process, only because processes wait for each other
 
 
 class BatchPlan:
@@ -51,12 +43,9 @@ class BatchPlan:
 
     Args:
         sizes: int64[n], the size of each example in nodes or tokens, or a function that gives it for an epoch.
-        rounds_per_epoch: the number of rounds into which an epoch is divided, each with different examples; "epoch"
-            then means a round in this class.
-        fill: whether to fill up the last batch with the first examples of the epoch, so that all batches have
-            `batch_size` examples.
-        pass_pairs: maximum number of pairs per forward pass (examples x longest squared); a larger batch takes several
-            passes.
+        rounds_per_epoch: number of rounds of an epoch, each with other examples; "epoch" then means a round here.
+        fill: whether to fill up the last batch to `batch_size` with the first examples of the epoch.
+        pass_pairs: maximum number of pairs (examples x longest squared) of a forward pass; larger batches take several.
     """
 
     def __init__(
@@ -109,15 +98,11 @@ class BatchPlan:
                 yield StepPart(Place(epoch + 1, 0) if is_last else Place(epoch, number + 1), epoch, of_rank, is_idle)
             epoch, done = epoch + 1, 0
 
-    def padding_share(self, epoch: int = 0) -> float:
-        """Share of node pairs computed on padding in an epoch, 0..1."""
-        sizes = self._sizes_in(epoch)
-        real = padded = 0
-        for batch in self.batches(epoch):
-            n = sizes[batch]
-            real += int((n * n).sum())
-            padded += len(n) * int(n.max()) ** 2
-        return 1 - real / padded if padded else 0.0
+    def padding_share(self) -> float:
+        """Share of node pairs computed on padding in the first epoch, 0..1."""
+        batches = [self._sizes_in(0)[batch] for batch in self.batches(0)]
+        padded = sum(len(sizes) * int(sizes.max()) ** 2 for sizes in batches)
+        return 1 - sum(int((sizes * sizes).sum()) for sizes in batches) / padded if padded else 0.0
 
     def _sizes_in(self, epoch: int) -> np.ndarray:
         return self._sizes(epoch) if callable(self._sizes) else self._sizes

@@ -1,26 +1,31 @@
-"""ProgressBar: a progress bar of steps in a terminal, and one line per record in any output."""
+"""What a run shows as it trains: a progress bar, a line per record, and curves for TensorBoard if it is installed."""
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+from cige.engine.history import Record
+
+if TYPE_CHECKING:
+    from torch.utils.tensorboard import SummaryWriter
 
 
 class ProgressBar:
-    """Shows the progress in steps as a bar on standard error, if that is a terminal, and lines of scores.
-
-    Args:
-        is_shown: False shows nothing.
-    """
+    """Shows the progress in steps as a bar on standard error, if that is a terminal, and lines of scores."""
 
     def __init__(self, name: str, n_steps: int, *, is_shown: bool = True):
         self._console = Console(stderr=True, quiet=not is_shown)
         columns = (
-            TextColumn("{task.description}"),
+            "{task.description}",
             BarColumn(),
             MofNCompleteColumn(),
             TimeRemainingColumn(),
-            TextColumn("{task.fields[scores]}"),
+            "{task.fields[scores]}",
         )
         is_bar = is_shown and self._console.is_terminal
         self._bar = Progress(*columns, console=self._console, refresh_per_second=2, disable=not is_bar)
@@ -41,3 +46,35 @@ class ProgressBar:
 
     def stop(self) -> None:
         self._bar.stop()
+
+
+CURVES = "tensorboard"  # folder of the curves in that of a run
+
+
+class Curves:
+    """Writes every value of a record as one point of a curve; `is_on` is False for all processes except one."""
+
+    def __init__(self, folder: Path, *, is_on: bool):
+        self._folder = folder / CURVES
+        self._is_on = is_on and find_spec("tensorboard") is not None
+        self._writer: SummaryWriter | None = None
+
+    def start(self, step: int) -> None:
+        """Open a file; points after `step`, which an interrupted run wrote, are discarded."""
+        if self._is_on:
+            from torch.utils.tensorboard import SummaryWriter
+
+            self._writer = SummaryWriter(str(self._folder), purge_step=step + 1)
+
+    def add(self, record: Record) -> None:
+        """Add the values of a record as `train/NAME` and `dev/NAME`."""
+        if self._writer is not None:
+            rate = {"learning_rate": record.learning_rate} if record.train else {}
+            for group, values in (("train", rate | dict(record.train)), ("dev", record.scores)):
+                for name, value in values.items():
+                    self._writer.add_scalar(f"{group}/{name}", value, record.step)
+
+    def close(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None

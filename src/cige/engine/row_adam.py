@@ -52,7 +52,6 @@ class RowAdamW(torch.optim.AdamW):
         )  # number of steps without a gradient after which its effect is that small
         self._moments = {table: _Moments(table) for table in tables}
         self._n_steps = 0
-        self._delayed = {table: torch.zeros(1, dtype=torch.float64) for table in self._moments}
 
     @torch.no_grad()
     def catch_up(self, table: nn.Parameter, rows: Tensor) -> None:
@@ -78,32 +77,29 @@ class RowAdamW(torch.optim.AdamW):
         self._n_steps += 1
         rates = {p: group["lr"] for group in self.param_groups for p in group["params"] if p in self._moments}
         for table, rate in rates.items():
-            self._note_step(table, rate)
+            self._note_step(self._moments[table], rate)
             if table.grad is not None:
                 self._update(table, table.grad.coalesce(), rate)
                 table.grad = None
         super().step(closure)
 
     def state_dict(self) -> StateDict:
-        tables = [
-            {"mean": m.mean, "square": m.square, "last": m.last, "read": m.read, "delayed": self._delayed[table]}
-            for table, m in self._moments.items()
-        ]
+        tables = [dict(vars(moments)) for moments in self._moments.values()]
         return super().state_dict() | {"tables": tables, "n_steps": self._n_steps}
 
     def load_state_dict(self, state_dict: StateDict) -> None:
         super().load_state_dict(state_dict)
         self._n_steps = state_dict["n_steps"]
-        for (table, moments), saved in zip(self._moments.items(), state_dict["tables"], strict=True):
+        for moments, saved in zip(self._moments.values(), state_dict["tables"], strict=True):
             for name in ("mean", "square", "last", "read"):
                 getattr(moments, name).copy_(saved[name])
-            self._delayed[table] = saved["delayed"].clone()
+            moments.delayed = saved["delayed"].clone()
 
-    def _note_step(self, table: nn.Parameter, rate: float) -> None:
+    def _note_step(self, moments: _Moments, rate: float) -> None:
         """Add step i to the sums of all rows last updated at most _memory steps before; delayed[s] is the sum for s."""
-        i, delayed = self._n_steps, self._delayed[table]
+        i, delayed = self._n_steps, moments.delayed
         if i >= len(delayed):
-            delayed = self._delayed[table] = torch.cat([delayed, torch.zeros(len(delayed) + 1024, dtype=torch.float64)])
+            delayed = moments.delayed = torch.cat([delayed, torch.zeros(len(delayed) + 1024, dtype=torch.float64)])
         first = max(0, i - self._memory)
         age = torch.arange(i - first, 0, -1, dtype=torch.float64)  # i - s
         delayed[first:i] += rate * self._correction(i) * self._ratio**age
@@ -112,7 +108,7 @@ class RowAdamW(torch.optim.AdamW):
         moments = self._moments[table]
         last = moments.last[rows]
         age = (self._n_steps - last)[:, None].to(table.dtype)
-        sums = self._delayed[table].to(last.device)[last][:, None].to(table.dtype)
+        sums = moments.delayed.to(last.device)[last][:, None].to(table.dtype)
         mean, square = moments.mean.index_select(0, rows), moments.square.index_select(0, rows)
         middle = last[:, None].to(table.dtype) + 4  # approximate middle of the sum
         epsilon = self._epsilon * (1 - self._beta2**middle).sqrt()
@@ -138,10 +134,14 @@ class RowAdamW(torch.optim.AdamW):
 
 
 class _Moments:
-    """Adam's two moments of a table, as of step `last` of each row; `read` is the step of its last gradient, or 0."""
+    """Adam's two moments of a table, as of step `last` of each row; `read` is the step of its last gradient, or 0.
+
+    delayed[s] is the sum of the updates that are delayed for rows with `last` s.
+    """
 
     def __init__(self, table: nn.Parameter):
         self.mean = torch.zeros_like(table)
         self.square = torch.zeros_like(table)
         self.last = torch.zeros(len(table), dtype=torch.int64, device=table.device)
         self.read = torch.zeros_like(self.last)
+        self.delayed = torch.zeros(1, dtype=torch.float64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,10 +23,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Training(Generic[R]):
-    """What a run trains, and what becomes of it.
+    """What a run trains, and what becomes of it; `network`, `config` and `origin` are those of Trainer.
 
     Attributes:
-        network, config, origin: as in Trainer.
         objectives: what it is trained on, one after the other.
         finish: saves the model and returns the result. All processes call it; the result of the first one counts.
         after: called with the number of an objective, from 0, when that is done.
@@ -44,12 +44,9 @@ class RunKind(Generic[R]):
     """What the runs of one kind have in common.
 
     Attributes:
-        result: the class of their results.
-        load: reads a recipe from the YAML file of a folder.
-        check: called with a recipe and the number of processes before the folder is claimed; it raises an error if they
-            do not suit each other.
-        check_finished: called with the result of a finished run before it is returned; it raises an error if the data
-            are others than those of the run.
+        result: the class of their results; load: reads a recipe from the YAML file of a folder.
+        check: raises an error if a recipe and a number of processes do not suit each other.
+        check_finished: raises an error if the data are others than those of a finished run, given its result.
         may_skip_weights: as in `prepare`.
     """
 
@@ -60,44 +57,32 @@ class RunKind(Generic[R]):
     may_skip_weights: bool = True
 
 
-@dataclass(frozen=True, kw_only=True)
-class RunOptions:
-    """What the caller of a run chooses besides the recipe; `train`, `pretrain` and `finetune` explain it.
-
-    Attributes:
-        stop_at: the time.monotonic() at which to write a checkpoint and stop.
-    """
-
-    seed: int
-    device: str
-    resume: bool
-    show_progress: bool
-    stop_at: float = float("inf")
-
-
 def run(
     kind: RunKind[R],
     begin: Callable[[Accelerator], Training[R]],
     folder: Path,
     recipe: Any,
-    options: RunOptions,
+    *,
+    seed: int,
+    device: str,
+    resume: bool,
+    show_progress: bool,
+    stop_at: float = math.inf,
 ) -> R | None:
     """Train in one process or as one of several; a finished run is not repeated, and an interrupted one continues.
 
     Args:
         begin: reads data and makes the network; called only if there is something to train.
         recipe: all settings, a dataclass whose section `training` has the `precision`.
-
-    Returns:
-        The result, or None if the time was up before the last step.
+        stop_at: the time.monotonic() at which to write a checkpoint and stop; the result is None then.
 
     Raises:
         CigeError: see its subclasses; a RecipeError if the folder holds another run, or a finished one on other data.
     """
-    accelerator = prepare(options.device, precision=recipe.training.precision, may_skip_weights=kind.may_skip_weights)
+    accelerator = prepare(device, precision=recipe.training.precision, may_skip_weights=kind.may_skip_weights)
     kind.check(recipe, accelerator.num_processes)
     if accelerator.is_main_process:
-        claim(folder, recipe, seed=options.seed, resume=options.resume, load=kind.load)
+        claim(folder, recipe, seed=seed, resume=resume, load=kind.load)
     accelerator.wait_for_everyone()
     if (folder / RESULT).is_file():
         finished = read_result(folder, kind.result)
@@ -110,12 +95,12 @@ def run(
         accelerator=accelerator,
         folder=folder,
         origin=training.origin,
-        seed=options.seed,
-        show_progress=options.show_progress,
+        seed=seed,
+        show_progress=show_progress,
     )
     trainer.resume()
     for number, objective in enumerate(training.objectives):
-        if not trainer.run(objective, stop_at=options.stop_at):
+        if not trainer.run(objective, stop_at=stop_at):
             return None
         training.after(trainer, number)
     result = training.finish(trainer)

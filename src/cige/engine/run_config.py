@@ -8,8 +8,7 @@ from typing import Any
 
 from torch import nn
 
-from cige.engine.parallel import Sharding
-from cige.engine.settings import CheckpointConfig, OptimizerConfig, ScheduleConfig
+from cige.engine.settings import CheckpointConfig, OptimizerConfig, ScheduleConfig, Sharding
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,7 +16,7 @@ class RunConfig:
     """The settings of a run that do not depend on its objective.
 
     Attributes:
-        name: name that is shown with the progress.
+        name: shown with the progress.
         n_steps: number of steps of all objectives together; n_epochs: the corresponding number of epochs, or None if
             the length of the run is given in steps.
         scales: maps parts of the network to the factor by which their learning rate is multiplied.
@@ -48,12 +47,7 @@ class RunConfig:
 
     @classmethod
     def in_epochs(cls, settings: Any, **others: Any) -> RunConfig:
-        """The configuration of a run whose length is given in epochs.
-
-        Args:
-            settings: a recipe with the sections `training` (a TrainingConfig), `optimizer`, `schedule`, `checkpoints`.
-            others: the other attributes.
-        """
+        """The configuration of a run in epochs, by a recipe with a TrainingConfig as its section `training`."""
         training = settings.training
         return cls(
             n_epochs=training.n_epochs,

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from cige.engine.checkpoint import PREFIX, discard_checkpoints, reporting_write_errors
-from cige.engine.curves import FOLDER as CURVES
 from cige.engine.devices import is_restart
 from cige.engine.history import Record
+from cige.engine.progress import CURVES
 from cige.errors import CigeError, RecipeError
 from cige.folders.atomic import atomic_file
 from cige.folders.hub import RUN_MODEL
@@ -22,12 +22,7 @@ from cige.recipes.recipe_file import dump_yaml, flat
 
 @dataclass(frozen=True, kw_only=True)
 class RunResult:
-    """The result of a run; subclasses add what result.json says.
-
-    Attributes:
-        folder: the folder of the run.
-        history: the records of the run.
-    """
+    """The folder and the records of a run; subclasses add what result.json says."""
 
     folder: Path
     history: tuple[Record, ...]
@@ -51,9 +46,6 @@ def claim(folder: Path, recipe: Any, *, seed: int, resume: bool, load: Callable[
     Without `resume`, everything that a previous run left there is deleted. A run that failed before it saved anything
     (because of a wrong setting or a missing file) does not count, so its folder can be used with corrected settings. A
     run that torchrun restarted continues even without `resume`, because the files in the folder are its own.
-
-    Args:
-        recipe: a dataclass, which `load` reads from a YAML file.
 
     Raises:
         RecipeError: the folder holds a run of another recipe or seed, or files that no run wrote; or it is a file.
@@ -80,10 +72,8 @@ def claim(folder: Path, recipe: Any, *, seed: int, resume: bool, load: Callable[
 def refuse_foreign(folder: Path, *, files_of_run: Collection[str] = ()) -> None:
     """Raise a RecipeError if a run must not write to a folder, because it contains other files or is a file itself.
 
-    Hidden files and logs are ignored, since users may redirect the messages of a run to a file in its folder.
-
-    Args:
-        files_of_run: names of further files that show that cige wrote the folder.
+    `files_of_run` show, besides recipe.yaml, that cige wrote the folder. Hidden files and logs are ignored, since users
+    may redirect the messages of a run to a file in its folder.
     """
     path = next((p for p in (folder, *folder.parents) if p.is_file()), None)
     if path is not None:
@@ -98,11 +88,7 @@ def refuse_foreign(folder: Path, *, files_of_run: Collection[str] = ()) -> None:
 
 
 def changes_since(folder: Path, recipe: Any, *, seed: int, load: Callable[[Path], Any]) -> list[str]:
-    """How a recipe and seed differ from those of the run in a folder, each as `training.n_epochs 3 (was 2)`.
-
-    Raises:
-        RecipeError: the folder has no recipe.yaml, or one that `load` refuses.
-    """
+    """How a recipe and seed differ from those of the run in a folder; RecipeError if `load` refuses its recipe."""
     path = folder / RECIPE
     changed = differences(load(path), recipe)
     first_line = path.read_text(encoding="utf-8").partition("\n")[0]
@@ -126,14 +112,7 @@ def write_result(result: RunResult) -> None:
 
 
 def read_result(folder: str | Path, kind: type[R]) -> R:
-    """The result of a finished run.
-
-    Args:
-        kind: its class.
-
-    Raises:
-        CigeError: there is no result, or it is of another kind of run.
-    """
+    """The result of a finished run; raises CigeError if there is none, or it is of another kind of run."""
     folder = Path(folder)
     try:
         values = json.loads((folder / RESULT).read_text(encoding="utf-8"))

@@ -27,15 +27,10 @@ _NAME, _GLOB = "state-{:05}-of-{:05}.safetensors", "state-*-of-*.safetensors"
 
 @dataclass(frozen=True)
 class StatePart:
-    """The part of the state that one process writes.
+    """The part of the state that one process writes."""
 
-    Attributes:
-        tensors: the tensors, on the CPU.
-        rows: for each tensor, its first row in the whole tensor, and the shape of the whole tensor.
-    """
-
-    tensors: dict[str, Tensor]
-    rows: dict[str, tuple[int, list[int]]]
+    tensors: dict[str, Tensor]  # on the CPU
+    rows: dict[str, tuple[int, list[int]]]  # first row of each tensor in the whole tensor, and the shape of the whole
 
     def write(self, path: Path) -> None:
         """Write a safetensors file, completely or not at all."""
@@ -74,8 +69,7 @@ def restore(flat: Mapping[str, Any], read: Callable[[str], Tensor]) -> Any:
 def own_part(tensors: Mapping[str, Tensor], rank: int, n_processes: int, *, copy: bool) -> StatePart:
     """The part of process `rank`: its rows of shared tensors, and some whole tensors, divided about equally by bytes.
 
-    Args:
-        copy: whether to copy the tensors, because training changes them before the part is written.
+    The tensors are copied if training may change them before the part is written.
     """
     whole = {name: tensor for name, tensor in tensors.items() if not is_sharded(tensor)}
     n_bytes = [0] * n_processes
@@ -95,18 +89,11 @@ def own_part(tensors: Mapping[str, Tensor], rank: int, n_processes: int, *, copy
 
 
 class StateFiles:
-    """The tensors of a state in a folder.
-
-    Attributes:
-        shapes: the shapes of the whole tensors, by name.
-
-    Raises:
-        ModelError: a file is missing or cannot be read.
-    """
+    """The tensors of a state in a folder; raises ModelError if a file is missing or cannot be read."""
 
     def __init__(self, folder: Path):
         self._places: dict[str, list[tuple[int, Path]]] = {}
-        self.shapes: dict[str, torch.Size] = {}
+        self.shapes: dict[str, torch.Size] = {}  # of the whole tensors
         paths = sorted(folder.glob(_GLOB))
         expected = paths[0].stem.rpartition("-")[2] if paths else "1"
         # Names are not made for a number of files that are not there, which may be any.
@@ -121,11 +108,7 @@ class StateFiles:
                         raise _damaged(path, name, "its parts are of tensors of different shapes")
 
     def read(self, name: str, like: Tensor | None = None) -> Tensor:
-        """Read a tensor: the rows of this process if `like` is shared by rows and has its shape, otherwise all rows.
-
-        Raises:
-            ModelError: it is missing, or a file cannot be read.
-        """
+        """Read a tensor: the rows of this process if `like` is shared by rows and has its shape, otherwise all rows."""
         places = sorted(self._places.get(name, []))
         if not places:
             raise ModelError(f"{name}: missing in the state; start the run over with resume=False")
@@ -145,12 +128,9 @@ class StateFiles:
         from torch.distributed.tensor import DTensor
 
         shared: Any = like
+        mesh, placements = shared.device_mesh, shared.placements
         return DTensor.from_local(
-            values.to(shared.device),
-            shared.device_mesh,
-            shared.placements,
-            shape=shared.shape,
-            stride=shared.stride(),
+            values.to(shared.device), mesh, placements, shape=shared.shape, stride=shared.stride()
         )
 
     def _rows_of(self, place: tuple[int, Path], name: str, begin: int | None, end: int | None) -> list[Tensor]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from itertools import chain
 from pathlib import Path
@@ -18,21 +18,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.utils.data import DataLoader, Dataset, Sampler
+from torch.utils.data import DataLoader, Dataset
 
-from cige.engine.average import WeightAverage
-from cige.engine.checkpoint import last_checkpoint, load_weights, must_fit, read_state, save_weights, trained_weights
-from cige.engine.checkpoint_writer import VALUES, CheckpointWriter
-from cige.engine.curves import Curves
+from cige.engine.checkpoint import (
+    VALUES,
+    CheckpointWriter,
+    last_checkpoint,
+    load_weights,
+    must_fit,
+    read_state,
+    save_weights,
+    trained_weights,
+)
 from cige.engine.history import Record, RunState
 from cige.engine.objective import Objective
-from cige.engine.optimizer import clip_gradients, finish_updates, make_optimizer, set_learning_rate
+from cige.engine.optimizer import WeightAverage, clip_gradients, finish_updates, make_optimizer, set_learning_rate
 from cige.engine.parallel import distributed, gathering, of_first_process
 from cige.engine.plan import Place, StepPart
-from cige.engine.progress import ProgressBar
+from cige.engine.progress import Curves, ProgressBar
 from cige.engine.run_config import RunConfig
 from cige.engine.run_folder import BEST
-from cige.engine.schedule import learning_rate_factor
+from cige.engine.settings import learning_rate_factor
 from cige.engine.state_files import StateFiles, restore
 from cige.errors import CigeError, ModelError
 from cige.recipes.spans import steps_of
@@ -44,10 +50,7 @@ _WEIGHT, _MOMENT = "run.weights.", "run.optimizer.state."  # how the names of su
 
 
 class Trainer:
-    """Trains a network on one objective after another.
-
-    Attributes:
-        state: the state of the run; `resume` and `run` change it.
+    """Trains a network on one objective after another; `state` is the state of the run.
 
     Args:
         network: its trainable parameters are trained and saved.
@@ -95,11 +98,7 @@ class Trainer:
         self._curves = Curves(folder, is_on=is_main)
 
     def resume(self) -> None:
-        """Continue from the newest checkpoint of the folder, if there is one.
-
-        Raises:
-            ModelError: it is damaged, or belongs to another network or origin.
-        """
+        """Continue from the newest checkpoint, if any; ModelError if it is damaged or of another network or origin."""
         checkpoint = last_checkpoint(self._folder, origin=self._origin)
         if checkpoint is None:
             return
@@ -125,12 +124,9 @@ class Trainer:
             self._totals = self._totals.new_tensor(self.state.totals or 0.0)
 
     def run(self, objective: Objective[Any, Any], *, stop_at: float = float("inf")) -> bool:
-        """Train on the next objective, or on the rest of it.
+        """Train on the next objective or the rest of it; False if time.monotonic() reached `stop_at` before its end.
 
-        A checkpoint is written at its end, and when time.monotonic() reaches `stop_at`.
-
-        Returns:
-            Whether training was finished, because all steps are done or patience ran out.
+        In both cases, a checkpoint is written.
 
         Raises:
             CigeError: a loss or gradient is not finite, or writing failed; what was saved before is untouched.
@@ -189,19 +185,16 @@ class Trainer:
         """Whether an action is due after the newest step; everything is due at the end of an objective."""
         state, every = self.state, self._every.get(what)
         at_epoch_end = self._config.n_epochs is not None and state.place.batch == 0
-        if state.step == self._end or (at_epoch_end and (every is None or what == "save")):
-            return True
-        return every is not None and state.step % every == 0
+        is_extra = state.step == self._end or (at_epoch_end and (every is None or what == "save"))
+        return is_extra or (every is not None and state.step % every == 0)
 
     def _loader(self, objective: Objective[Any, Any]) -> DataLoader[tuple[StepPart, list[Any]]]:
-        accelerator = self._accelerator
-        parts = objective.plan.steps(
-            self.state.place, rank=accelerator.process_index, n_processes=accelerator.num_processes
-        )
+        rank, n_processes = self._accelerator.process_index, self._accelerator.num_processes
+        parts = objective.plan.steps(self.state.place, rank=rank, n_processes=n_processes)
         first = next(parts)  # plan the epoch before any worker is started, so that all workers share the plan
         return DataLoader(
             _Passes(objective),
-            sampler=_Parts(chain([first], parts)),
+            sampler=chain([first], parts),
             batch_size=None,
             num_workers=self._config.n_workers,
         )
@@ -209,11 +202,7 @@ class Trainer:
     def _step(
         self, objective: Objective[Any, Any], batches: Sequence[Any], stop_at: float, *, is_idle: bool = False
     ) -> bool:
-        """One step of the optimiser; returns whether the time is up for any process.
-
-        Args:
-            is_idle: the batches are those of another process and do not count here.
-        """
+        """One step of the optimiser; returns whether the time is up for any process. Idle batches do not count."""
         accelerator, state, config = self._accelerator, self.state, self._config
         seed_step(self._seed, state.step, accelerator.process_index)
         sums: Sequence[float] = [sum(parts) for parts in zip(*map(objective.weights, batches), strict=True)]
@@ -324,16 +313,6 @@ def seed_step(seed: int, step: int, rank: int) -> None:
     torch.default_generator.manual_seed(drawn)
     if torch.cuda.is_initialized():
         torch.cuda.manual_seed_all(drawn)
-
-
-class _Parts(Sampler[StepPart]):
-    """A sampler that yields the parts of a plan to a DataLoader."""
-
-    def __init__(self, parts: Iterator[StepPart]):
-        self._parts = parts
-
-    def __iter__(self) -> Iterator[StepPart]:
-        return self._parts
 
 
 class _Passes(Dataset[tuple[StepPart, list[Any]]]):

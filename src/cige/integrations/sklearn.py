@@ -88,7 +88,7 @@ class EntityRecognizer(BaseEstimator):
         from cige.api import load
         from cige.data.reading import write_sentences
         from cige.recipes.shipped import OWN_DATA
-        from cige.training.own_data import own_data_settings
+        from cige.training.files import own_data_settings
         from cige.training.recipe import load_recipe
         from cige.training.train import train
 

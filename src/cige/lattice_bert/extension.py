@@ -43,7 +43,7 @@ _KINDS = {
     PRETRAINED: Kind(
         "fine-tune it (`cige lattice-bert finetune TASK --model`), show what it attends to (`cige lattice-bert "
         "pretrain explain --model`), or read it with PretrainedLatticeBert.from_pretrained",
-        load_features=_on_use("encoder.features", "LatticeBertFeatures.load"),
+        load_features=_on_use("encoder.pretrained", "LatticeBertFeatures.load"),
     ),
 }
 EXTENSION = Extension(

@@ -18,7 +18,45 @@ from cige.data.user_words import UserWordRegime, simulate_user_words
 from cige.data.vocabulary import EncodedLattice, Vocabulary
 from cige.lattice.lattice import Lattice, build_lattice
 from cige.lexicon.snapshot import LexiconSnapshot
-from cige.training.mix import SourceMix
+
+
+class SourceMix:
+    """Selects the sentences of each epoch, which depend only on (seed, epoch).
+
+    An epoch has w times as many sentences of a corpus with weight w as the corpus has. If w is not a whole number, the
+    remaining sentences are taken from a shuffled order, which continues from epoch to epoch, so that all sentences are
+    read equally often.
+
+    Args:
+        n_sentences, weights: size and weight of each corpus; sentences are numbered across all corpora.
+    """
+
+    def __init__(self, n_sentences: Sequence[int], weights: Sequence[float], *, seed: int):
+        self._n_sentences, self._seed = list(n_sentences), seed
+        self._n_read = [round(n * weight) for n, weight in zip(n_sentences, weights, strict=True)]
+        self._last: tuple[int, np.ndarray] | None = None
+
+    def sentences(self, epoch: int) -> np.ndarray:
+        """int64[n]: the numbers of the sentences of an epoch (from 0); a sentence may occur several times."""
+        if self._last is None or self._last[0] != epoch:
+            self._last = epoch, self._sentences(epoch)
+        return self._last[1]
+
+    def _sentences(self, epoch: int) -> np.ndarray:
+        firsts = np.cumsum([0, *self._n_sentences[:-1]])
+        corpora = enumerate(zip(firsts, self._n_sentences, self._n_read, strict=True))
+        return np.concatenate([first + self._of_source(k, n, n_read, epoch) for k, (first, n, n_read) in corpora])
+
+    def _of_source(self, source: int, n: int, n_read: int, epoch: int) -> np.ndarray:
+        if n == n_read:
+            return np.arange(n)
+        begin = epoch * n_read
+        passes = range(begin // n, (begin + n_read - 1) // n + 1) if n_read else range(0)
+        orders = [np.random.default_rng((self._seed, source, k)).permutation(n) for k in passes]
+        walk = np.concatenate(orders) if orders else np.zeros(0, np.int64)
+        start = begin - begin // n * n
+        return walk[start : start + n_read].astype(np.int64)
+
 
 Example = tuple[EncodedLattice, np.ndarray]
 
@@ -30,15 +68,11 @@ class TrainingSet:
     or interruptions of the run.
 
     Args:
-        sentences: labelled text.
-        lattices: the lattice of each sentence.
         golds: a GoldTags for each corpus, which converts gold spans to tag sets; all have the same tag sets. For a
             tagger with a pair grid, GoldSpans.
         mix: how often each corpus is read in an epoch; None reads every sentence once.
         source_of: int64[n], the index in `golds` for each sentence; None means the first.
-        regime: how user words are simulated.
-        gazetteers: how often the gazetteers of words are hidden.
-        mentions: how entities are replaced by others with the same label.
+        regime, gazetteers, mentions: how user words are simulated, gazetteers hidden, and entities replaced.
         snapshot: the words that changed sentences are matched with; required only if `mentions` changes sentences.
     """
 

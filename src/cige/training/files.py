@@ -1,11 +1,12 @@
-"""Find the files that a recipe names."""
+"""Files to train on: those that a recipe names, and a user's own."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-from cige.errors import RecipeError
+from cige.errors import CigeError, RecipeError
+from cige.text.counted import counted
 
 
 def find_file(path: str, data_dir: str | Path | None = None) -> Path:
@@ -21,3 +22,22 @@ def find_file(path: str, data_dir: str | Path | None = None) -> Path:
         f"{path}: no such file; looked for {' and '.join(str(c) for c in dict.fromkeys(candidates))}. "
         "Paths in a recipe are relative to --data-dir, to CIGE_DATA or to the working folder"
     )
+
+
+def own_data_settings(data: str | Path, dev: str | Path | None = None) -> dict[str, object]:
+    """The settings that make a recipe train on a file; without `dev`, the last tenth of `data` is held out.
+
+    Paths are absolute, since relative paths in a recipe are searched among the data sets first. Raises CigeError if
+    `data` cannot be read, or has fewer than two sentences and there is no `dev`.
+    """
+    settings: dict[str, object] = {"data.dataset": None, "data.train": str(Path(data).absolute())}
+    if dev is not None:
+        return settings | {"data.dev": str(Path(dev).absolute()), "data.n_held_out": 0}
+    from cige.data.reading import read_sentences
+
+    n_sentences = len(read_sentences(data, nested=True))  # they are only counted here
+    if n_sentences < 2:
+        raise CigeError(
+            f"{data}: {counted(n_sentences, 'sentence')}; expected two or more, or a separate file for --dev"
+        )
+    return settings | {"data.dev": None, "data.n_held_out": max(1, n_sentences // 10)}

@@ -2,22 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
-from cige.data.batch import LatticeBatch
+from cige.data.batch import LatticeBatch, collate
+from cige.data.sentence import Sentence, Span
+from cige.data.vocabulary import Vocabulary
 from cige.engine.history import Record, RunState
 from cige.engine.plan import BatchPlan
 from cige.engine.settings import BatchConfig
+from cige.entities.scores import Report, score
+from cige.lattice.lattice import Lattice
+from cige.lexicon.user_word import UNKNOWN_TYPE
 from cige.models.tagger import Tagger
+from cige.nn.budget import batches_by_budget
 from cige.nn.char_features import CharFeatures
+from cige.nn.contexts import evaluating
 from cige.nn.embeddings import SplitEmbedding
 from cige.training.dataset import TrainingSet
-from cige.training.dev_scores import EvaluationSet
 from cige.training.recipe import TaggerOptimizerConfig
+
+MAX_SENTENCES, MAX_PAIRS = 32, 1_000_000  # per batch; the second applies if the recipe sets no limit
+
+
+class EvaluationSet:
+    """Encoded sentences with their gold spans, in batches of similar length.
+
+    Args:
+        comparable: converts gold or predicted spans to those that are compared; None compares all spans unchanged.
+    """
+
+    def __init__(
+        self,
+        sentences: Sequence[Sentence],
+        lattices: Sequence[Lattice],
+        *,
+        vocabulary: Vocabulary,
+        scheme: str,
+        max_pairs: int | None,
+        comparable: Callable[[Sequence[Span]], Sequence[Span]] | None = None,
+    ):
+        self._encoded = [vocabulary.encode(lattice) for lattice in lattices]
+        n_nodes = np.array([x.n_nodes for x in self._encoded])
+        order = np.argsort(n_nodes, kind="stable")
+        cuts = batches_by_budget(n_nodes[order].tolist(), max_sentences=MAX_SENTENCES, max_pairs=max_pairs or MAX_PAIRS)
+        self._batches = [order[cut].tolist() for cut in cuts]
+        self._comparable = comparable or (lambda spans: spans)
+        self._gold = [self._comparable(sentence.spans) for sentence in sentences]
+        self._scheme = scheme
+
+    def score(self, tagger: Tagger) -> Report:
+        """Strict scores of the best tag sequences; the training or evaluation mode of the tagger does not change."""
+        predicted: list[list[Span]] = [[] for _ in self._gold]
+        with torch.no_grad(), evaluating(tagger):
+            for rows in self._batches:
+                batch = collate([self._encoded[row] for row in rows]).to(tagger.device)
+                for row, spans in zip(rows, tagger.best_spans(batch, self._scheme), strict=True):
+                    known = [span for span in spans if span.label != UNKNOWN_TYPE]  # no user word has its label
+                    predicted[row] = list(self._comparable(known))
+        return score(self._gold, predicted)
 
 
 class TaggingObjective:
@@ -61,11 +108,8 @@ class TaggingObjective:
         reports = {name: dev_set.score(tagger) for name, dev_set in self._dev_sets.items()}
         if not reports:
             return {}
-        scores = {
-            "f1": fmean(report.f1 for report in reports.values()),
-            "precision": fmean(report.precision for report in reports.values()),
-            "recall": fmean(report.recall for report in reports.values()),
-        }
+        names = ("f1", "precision", "recall")
+        scores = {name: fmean(getattr(report, name) for report in reports.values()) for name in names}
         return scores | ({f"f1 {name}": report.f1 for name, report in reports.items()} if len(reports) > 1 else {})
 
     def describe(self, record: Record, state: RunState) -> str:

@@ -11,8 +11,14 @@ from cige.data.gazetteer_regime import GazetteerRegime
 from cige.data.mentions import MentionRegime
 from cige.data.tags import Scheme
 from cige.data.user_words import UserWordRegime
-from cige.engine.schedule import warmup_problems
-from cige.engine.settings import BatchConfig, CheckpointConfig, OptimizerConfig, ScheduleConfig, TrainingConfig
+from cige.engine.settings import (
+    BatchConfig,
+    CheckpointConfig,
+    OptimizerConfig,
+    ScheduleConfig,
+    TrainingConfig,
+    warmup_problems,
+)
 from cige.errors import ModelError, RecipeError
 from cige.folders.hub import model_folder
 from cige.folders.kinds import TAGGER

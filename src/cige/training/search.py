@@ -72,13 +72,18 @@ def search(
     """
     folder = Path(output_dir)
     space = dict(read_space(TABLE_6) if space is None else space)
-    _check_space(recipe, overrides, space)
+    if not space:
+        raise RecipeError("the search space names no setting")
+    common = dict(override_pairs(overrides))
+    for key, values in space.items():  # every value must give a valid recipe, before any trial is started
+        for value in values:
+            load_recipe(recipe, common | {key: value})
     _claim(folder, load_recipe(recipe, overrides), {key: list(values) for key, values in space.items()}, list(seeds))
     study = _open_study(folder)
     n_trials = min(n_trials, math.prod(len(values) for values in space.values()))
     while len(_finished(study, folder)) < n_trials:
         trial, choice = _next_choice(study, space, seed=seeds[0])
-        varied = load_recipe(recipe, {**_as_mapping(overrides), **choice})
+        varied = load_recipe(recipe, common | choice)
         scores = [
             train(
                 varied,
@@ -91,9 +96,9 @@ def search(
             for seed in seeds
         ]
         study.tell(trial, sum(scores) / len(scores))
-        _write_results(_finished(study, folder), folder, recipe, overrides)
+        _write_results(_finished(study, folder), folder, recipe, common)
     trials = _finished(study, folder)
-    _write_results(trials, folder, recipe, overrides)
+    _write_results(trials, folder, recipe, common)
     return SearchResult(best=trials[0], trials=tuple(trials), best_recipe=folder / BEST_RECIPE)
 
 
@@ -103,16 +108,6 @@ def read_space(path: str | Path) -> dict[str, list[Any]]:
     if not all(isinstance(v, list) and v for v in values.values()):
         raise RecipeError(f"{path}: expected a list of values for each setting, such as `batches.batch_size: [8, 10]`")
     return values
-
-
-def _check_space(recipe: str | Path, overrides: Sequence[str], space: Mapping[str, Sequence[Any]]) -> None:
-    """Check that every value gives a valid recipe, before any trial is started."""
-    if not space:
-        raise RecipeError("the search space names no setting")
-    common = _as_mapping(overrides)
-    for key, values in space.items():
-        for value in values:
-            load_recipe(recipe, {**common, key: value})
 
 
 def _claim(folder: Path, recipe: Recipe, space: Settings, seeds: list[int]) -> None:
@@ -172,11 +167,9 @@ def _finished(study: optuna.Study, folder: Path) -> list[Trial]:
     import optuna
 
     space = json.loads((folder / SPACE).read_text(encoding="utf-8"))["space"]
-    finished = []
-    for trial in study.get_trials(deepcopy=False, states=[optuna.trial.TrialState.COMPLETE]):
-        choice = _values(trial.params, space)
-        assert trial.value is not None
-        finished.append(Trial(choice, trial.value, _trial_folder(folder, choice)))
+    completed = study.get_trials(deepcopy=False, states=[optuna.trial.TrialState.COMPLETE])
+    scored = [(_values(trial.params, space), trial.value or 0.0) for trial in completed]
+    finished = [Trial(choice, dev_f1, _trial_folder(folder, choice)) for choice, dev_f1 in scored]
     return sorted(finished, key=lambda trial: -trial.dev_f1)
 
 
@@ -185,15 +178,11 @@ def _trial_folder(folder: Path, choice: Mapping[str, Any]) -> Path:
     return folder / "_".join(settings).replace(" ", "")
 
 
-def _write_results(trials: list[Trial], folder: Path, recipe: str | Path, overrides: Sequence[str]) -> None:
-    best = load_recipe(recipe, {**_as_mapping(overrides), **trials[0].settings})
+def _write_results(trials: list[Trial], folder: Path, recipe: str | Path, common: Settings) -> None:
+    best = load_recipe(recipe, common | trials[0].settings)
     text = f"# best of {len(trials)} trials: dev F1 {100 * trials[0].dev_f1:.2f}\n{recipe_to_yaml(best)}"
     rows = [{"dev_f1": t.dev_f1, "folder": t.folder.name, **t.settings} for t in trials]
     with atomic_file(folder / BEST_RECIPE) as aside:
         aside.write_text(text, encoding="utf-8")
     with atomic_file(folder / TRIALS) as aside:
         aside.write_text(to_json(rows, indent=1), encoding="utf-8")
-
-
-def _as_mapping(overrides: Sequence[str]) -> Settings:
-    return dict(override_pairs(overrides))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import numpy as np
 import torch
 
 from cige.data.components import ComponentTable, read_components
+from cige.data.gold_spans import GoldRelations, GoldSpans
 from cige.data.sentence import Sentence
 from cige.data.vocabulary import Vocabulary, char_codes
 from cige.errors import RecipeError
@@ -29,8 +31,8 @@ from cige.models.registry import architecture
 from cige.models.start import copy_weights, tables_of
 from cige.models.tagger import Tagger
 from cige.nn.char_features import CharFeatures
+from cige.text.counted import counted
 from cige.training.files import find_file
-from cige.training.heads import head_of
 from cige.training.recipe import LexiconConfig, Recipe, start_folder
 from cige.training.sources import Source, add_sentences, read_sources
 
@@ -42,11 +44,8 @@ class TrainingSetup:
     """The initial state of a run.
 
     Attributes:
-        sources: the corpora of the sentences; one unless the recipe has `data.sources`.
-        train, dev: labelled sentences of all sources, in the order of sources.
-        train_lattices, dev_lattices: the lattice of each sentence.
-        lexicon: the words of the lattices.
-        vocabulary: rows of the tagger's tables.
+        sources: the corpora; train, dev: their labelled sentences, in the order of sources, with their lattices.
+        lexicon: the words of the lattices; vocabulary: rows of the tagger's tables.
         labels: entity labels that the tagger finds, sorted.
         tagger: the network, whose tables contain the pre-trained vectors.
         names: version and date of the list of names, for the manifest; empty if there is no list.
@@ -94,8 +93,7 @@ def set_up(recipe: Recipe, *, seed: int, data_dir: str | Path | None = None) -> 
     else:
         lexicon, tables_for = source.lexicon, partial(tables_of, source)
     snapshot = lexicon.snapshot()
-    train_lattices = [build_lattice(sentence.text, snapshot) for sentence in train]
-    dev_lattices = [build_lattice(sentence.text, snapshot) for sentence in dev]
+    train_lattices, dev_lattices = ([build_lattice(x.text, snapshot) for x in split] for split in (train, dev))
     tables = tables_for(train_lattices).with_word_labels(labels if recipe.model.reads_word_labels else ())
     tables = tables.with_components(_components(recipe, source, train_lattices, data_dir))
     features = load_bert(recipe.model, data_dir) if recipe.model.bert is not None else None
@@ -146,13 +144,9 @@ def _words_of_files(
     recipe: Recipe, seed: int, data_dir: str | Path | None
 ) -> tuple[Lexicon, Callable[[Sequence[Lattice]], InputTables]]:
     """The lexicon of a recipe, and a function of the training lattices for the tables from its vector files."""
-    files = recipe.vectors
-    vectors = Vectors(
-        char=VectorTable.load(find_file(files.char, data_dir)),
-        bigram=VectorTable.load(find_file(files.bigram, data_dir)),
-        word=VectorTable.load(find_file(files.word, data_dir)),
-        length=files.length,
-    )
+    names = ("char", "bigram", "word")
+    tables = {name: VectorTable.load(find_file(getattr(recipe.vectors, name), data_dir)) for name in names}
+    vectors = Vectors(**tables, length=recipe.vectors.length)
     lexicon, word_groups, gazetteers = read_lexicon(recipe.lexicon, vectors, data_dir)
     return lexicon, partial(
         input_tables,
@@ -190,3 +184,37 @@ def load_bert(model: ModelConfig, data_dir: str | Path | None = None) -> CharFea
     except RecipeError:
         name = model.bert
     return load_features(name, tuned=model.bert_tuned)
+
+
+class TooLongWarning(UserWarning):
+    """Some labelled entities are longer than the entities that a model can find."""
+
+
+def head_of(recipe: Recipe, train: Sequence[Sentence], dev: Sequence[Sentence]) -> PairGridConfig | None:
+    """The settings of the pair grid with the length of the longest entity it finds; None for a CRF.
+
+    A TooLongWarning tells how many labelled entities are longer.
+    """
+    if recipe.head == "crf":
+        return None
+    head = recipe.pair_grid
+    if head.max_length is None:
+        longest = max((span.end - span.start for sentence in train for span in sentence.spans), default=1)
+        head = replace(head, max_length=longest)
+    assert head.max_length is not None
+    for what, sentences in (("training", train), ("development", dev)):
+        n_lost = sum(span.end - span.start > head.max_length for sentence in sentences for span in sentence.spans)
+        if n_lost:
+            warnings.warn(
+                f"{recipe.name}: {counted(n_lost, f'{what} entity', f'{what} entities')} longer than "
+                f"{counted(head.max_length, 'character')} cannot be found; pair_grid.max_length is the limit",
+                TooLongWarning,
+                stacklevel=2,
+            )
+    return head
+
+
+def gold_of(head: PairGridConfig, labels: Sequence[str]) -> GoldSpans:
+    """The conversion of gold annotations to the cells of a pair grid."""
+    assert head.max_length is not None
+    return (GoldSpans if head.scores == "spans" else GoldRelations)(labels, head.max_length)

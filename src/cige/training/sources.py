@@ -19,13 +19,11 @@ from cige.data.source_types import SourceTypes, TypeTree, default_labels, read_t
 from cige.data.tag_sets import GoldTags, TagSets
 from cige.errors import DataError, RecipeError
 from cige.text.counted import counted
+from cige.training.dataset import SourceMix
 from cige.training.files import find_file
-from cige.training.mix import SourceMix
 from cige.training.recipe import DataConfig, SourceConfig
 
 _SHIPPED = Path(__file__).parents[1] / "recipes" / "types"
-
-
 REPEATED_SHARE = 0.01  # of the development sentences; a few short ones are the same in any two files
 
 
@@ -39,21 +37,14 @@ class RepeatedSentenceWarning(UserWarning):
 
 @dataclass(frozen=True)
 class Source:
-    """A corpus.
+    """A corpus; the labels of its sentences are types if it has `types`."""
 
-    Attributes:
-        name: the name in the recipe.
-        train, dev: labelled sentences; their labels are types if the source has `types`.
-        types: the types that the corpus annotates, and their tree; None if its labels are those of the model.
-        weight: how often each training sentence is read per epoch.
-    """
-
-    name: str
+    name: str  # in the recipe
     train: list[Sentence]
     dev: list[Sentence]
-    types: SourceTypes | None = None
+    types: SourceTypes | None = None  # that it annotates; None if its labels are those of the model
     tree: TypeTree = field(default_factory=lambda: TypeTree({}))
-    weight: float = 1.0
+    weight: float = 1.0  # how often each training sentence is read per epoch
 
 
 def read_sources(
@@ -82,7 +73,7 @@ def warn_of_misleading_scores(sources: Sequence[Source]) -> None:
         if source.types is None:
             learned = {part for written in labels_of(source.train) for part in written.split(EITHER)}
             _warn_of_unlearned(source.dev, learned)
-    _warn_of_repeated([source.dev for source in sources], [source.train for source in sources])
+    _warn_of_repeated(sources)
 
 
 def _warn_of_unlearned(dev: Iterable[Sentence], learned: set[str]) -> None:
@@ -99,10 +90,10 @@ def _warn_of_unlearned(dev: Iterable[Sentence], learned: set[str]) -> None:
         )
 
 
-def _warn_of_repeated(devs: Sequence[Sequence[Sentence]], trains: Sequence[Sequence[Sentence]]) -> None:
+def _warn_of_repeated(sources: Sequence[Source]) -> None:
     """Warn of development sentences that a model has read in training: their scores say little of new text."""
-    read = {sentence.text for train in trains for sentence in train}
-    sentences = [sentence for dev in devs for sentence in dev]
+    read = {sentence.text for source in sources for sentence in source.train}
+    sentences = [sentence for source in sources for sentence in source.dev]
     repeated = [sentence for sentence in sentences if sentence.text in read]
     if len(repeated) > max(1, REPEATED_SHARE * len(sentences)):
         n_repeated, n_entities = (sum(len(sentence.spans) for sentence in group) for group in (repeated, sentences))
@@ -140,15 +131,14 @@ def digest_of(sources: Iterable[Source]) -> str:
 
 def digest_of_sentences(sentences: Iterable[Sentence]) -> str:
     """sha256 (hex) of labelled sentences."""
-    digest = hashlib.sha256()
-    add_sentences(digest, sentences)
-    return digest.hexdigest()
+    return add_sentences(hashlib.sha256(), sentences).hexdigest()
 
 
-def add_sentences(digest: hashlib._Hash, sentences: Iterable[Sentence]) -> None:
-    """Add labelled sentences to a digest."""
+def add_sentences(digest: hashlib._Hash, sentences: Iterable[Sentence]) -> hashlib._Hash:
+    """Add labelled sentences to a digest, and return it."""
     for sentence in sentences:
         digest.update(repr((sentence.text, sentence.spans)).encode("utf-8", "backslashreplace"))
+    return digest
 
 
 def labels_of(sentences: Iterable[Sentence]) -> set[str]:
@@ -177,13 +167,9 @@ def comparable_in(
 def read_data(
     data: DataConfig, data_dir: str | Path | None = None, *, nested: bool = False
 ) -> tuple[list[Sentence], list[Sentence]]:
-    """The training and the development sentences of a recipe with one corpus.
+    """The training and the development sentences of a recipe with one corpus; with several, raises RecipeError.
 
-    Args:
-        nested: whether entities may be nested or overlap; otherwise, this is an error.
-
-    Raises:
-        RecipeError: the recipe has several corpora, whose labels differ.
+    Entities that are nested or overlap are an error unless `nested`.
     """
     if data.sources:
         raise RecipeError(

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from cige.engine.checkpoint import reporting_write_errors
 from cige.engine.devices import machine_facts
-from cige.engine.run import RunKind, RunOptions, Training, run
+from cige.engine.run import RunKind, Training, run
 from cige.engine.run_config import RunConfig
 from cige.engine.run_folder import RunResult, result_values
 from cige.engine.trainer import Trainer
@@ -27,11 +27,9 @@ from cige.errors import CigeError, RecipeError
 from cige.models.grid_model import GridModel
 from cige.models.model import LatticeModel
 from cige.training.dataset import TrainingSet
-from cige.training.dev_scores import EvaluationSet
-from cige.training.heads import gold_of
-from cige.training.objective import TaggingObjective, learning_rate_scales
+from cige.training.objective import EvaluationSet, TaggingObjective, learning_rate_scales
 from cige.training.recipe import Recipe, load_recipe
-from cige.training.setup import TrainingSetup, set_up
+from cige.training.setup import TrainingSetup, gold_of, set_up
 from cige.training.sources import comparable_in, digest_of, golds_of, mix_of, read_sources, warn_of_misleading_scores
 
 if TYPE_CHECKING:
@@ -43,13 +41,10 @@ class TrainResult(RunResult):
     """The result of a run.
 
     Attributes:
-        name: the name of the recipe; seed: the seed of the run.
         dev_f1: strict development F1 of the best weights, 0..1; best_epoch: their epoch, from 1.
         seconds: time of training and evaluation, including earlier sessions of a resumed run.
-        n_parameters: number of trained parameters.
-        padding_share: share of node pairs computed on padding, 0..1.
+        n_parameters: number of trained parameters; padding_share: of node pairs computed on padding, 0..1.
         history: a record per epoch, with `train["loss"]` and the `scores` "f1", "precision" and "recall".
-        machine: a description of the machine.
         sentences: sha256 (hex) of the training and the development sentences; "" in results of earlier versions.
     """
 
@@ -91,18 +86,14 @@ def train(
     """
     folder = Path(output_dir)
     begin = partial(_begin, recipe, folder, seed, data_dir)
-    options = RunOptions(seed=seed, device=device, resume=resume, show_progress=show_progress)
-    check_finished = partial(_check_sentences, recipe, data_dir)
-    result = run(RunKind(TrainResult, load_recipe, check_finished=check_finished), begin, folder, recipe, options)
+    kind = RunKind(TrainResult, load_recipe, check_finished=partial(_check_sentences, recipe, data_dir))
+    result = run(kind, begin, folder, recipe, seed=seed, device=device, resume=resume, show_progress=show_progress)
     assert result is not None  # no time to stop was given
     return result
 
 
 def _check_sentences(recipe: Recipe, data_dir: str | Path | None, result: TrainResult) -> None:
-    """Raise a RecipeError if the sentences of a recipe have changed since a run on them was finished.
-
-    The result of a run can still be read if its data are gone.
-    """
+    """Raise a RecipeError if the sentences have changed since a run on them was finished; they may be gone."""
     try:
         sources, _ = read_sources(recipe.data, data_dir, nested=recipe.head == "pair_grid")
     except CigeError:
@@ -184,12 +175,8 @@ def _objective(recipe: Recipe, setup: TrainingSetup, seed: int) -> TaggingObject
 def _label_facts(recipe: Recipe, setup: TrainingSetup) -> LabelFacts:
     """The hierarchy of labels, the silent labels, and the maximum length of entities in training."""
     longest = learn_max_lengths(setup.train)
-    parents = {
-        child: parent
-        for source in setup.sources
-        for label in setup.labels
-        for child, parent in pairwise(source.tree.line(label))
-    }
+    lines = [source.tree.line(label) for source in setup.sources for label in setup.labels]
+    parents = {child: parent for line in lines for child, parent in pairwise(line)}
     return LabelFacts(
         parents=parents,
         silent=frozenset(recipe.data.silent).intersection(setup.labels),

@@ -12,7 +12,7 @@ from tiny_lattice_bert import N_POSITIONS, pretrained
 
 from cige.errors import ModelError
 from cige.lattice_bert.encoder.attention import attended_tokens, read_encoder
-from cige.lattice_bert.encoder.features import LatticeBertFeatures
+from cige.lattice_bert.encoder.pretrained import LatticeBertFeatures
 from cige.lattice_bert.encoder.token_batch import collate_tokens
 
 TEXT = "南京市长江大桥"

@@ -16,7 +16,7 @@ from cige.cli import main
 from cige.data.batch import LatticeBatch
 from cige.engine.optimizer import make_optimizer
 from cige.errors import ModelError
-from cige.lattice_bert.encoder.features import LatticeBertFeatures
+from cige.lattice_bert.encoder.pretrained import LatticeBertFeatures
 from cige.lattice_bert.encoder.token_batch import collate_tokens
 from cige.models.dcsan import DcsanConfig
 from cige.models.features import load_features

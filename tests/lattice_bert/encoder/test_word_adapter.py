@@ -13,9 +13,7 @@ import torch
 
 from cige.cli import main
 from cige.errors import ModelError
-from cige.lattice_bert.encoder.add_adapter import add_adapter
-from cige.lattice_bert.encoder.features import LatticeBertFeatures
-from cige.lattice_bert.encoder.pretrained import PretrainedLatticeBert
+from cige.lattice_bert.encoder.pretrained import LatticeBertFeatures, PretrainedLatticeBert, add_adapter
 from cige.lattice_bert.encoder.token_batch import collate_tokens
 from cige.lattice_bert.encoder.word_adapter import WordAdapterConfig
 from cige.lexicon.vectors import VectorTable

@@ -11,8 +11,7 @@ from cige.lattice_bert.encoder.heads import LatticeBertForPreTraining
 from cige.lattice_bert.encoder.network import LatticeBertConfig
 from cige.lattice_bert.pretraining.data import open_data
 from cige.lattice_bert.pretraining.dataset import InstanceConfig, InstanceSet, TokenIds
-from cige.lattice_bert.pretraining.evaluate import evaluate
-from cige.lattice_bert.pretraining.figures import per_cent, shown_loss
+from cige.lattice_bert.pretraining.objective import evaluate, per_cent, shown_loss
 from cige.lattice_bert.pretraining.packing import Room
 
 

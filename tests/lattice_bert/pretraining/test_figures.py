@@ -9,7 +9,7 @@ import pytest
 
 from cige.engine.history import Record, RunState
 from cige.json_text import to_json
-from cige.lattice_bert.pretraining.figures import figures, per_cent
+from cige.lattice_bert.pretraining.objective import figures, per_cent
 
 
 def test_means() -> None:

@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cige.lattice_bert.pretraining.instances import NO_LABEL, make_parts
-from cige.lattice_bert.pretraining.order import Block, find_block
 from cige.lattice_bert.pretraining.packing import Packs, Room
-from cige.lattice_bert.pretraining.passage import Passage
+from cige.lattice_bert.pretraining.passage import Block, Passage, find_block
 from cige.lattice_bert.pretraining.shards import Shard
 
 

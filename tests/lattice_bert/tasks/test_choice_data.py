@@ -2,7 +2,7 @@ import pytest
 import tiny_tasks as tiny
 
 from cige.errors import DataError
-from cige.lattice_bert.tasks.choice_data import read_dialogues_and_texts, read_idioms
+from cige.lattice_bert.tasks.readers import read_dialogues_and_texts, read_idioms
 
 
 def test_idioms_in_the_original_format(tmp_path):

@@ -16,14 +16,13 @@ from tiny_tasks import QUICK
 from cige.engine.run_folder import read_result
 from cige.engine.trainer import Trainer
 from cige.errors import CigeError, DataError, ModelError, RecipeError
-from cige.lattice_bert.encoder.add_adapter import add_adapter
+from cige.lattice_bert.encoder.pretrained import add_adapter
 from cige.lattice_bert.encoder.word_adapter import WordAdapterConfig
 from cige.lattice_bert.tasks.examples import TextExample
 from cige.lattice_bert.tasks.finetune import TuningResult, finetune
-from cige.lattice_bert.tasks.grid import GridResult, TaskRow, tune_task
+from cige.lattice_bert.tasks.grid import GridResult, TaskRow, table_1, tables, tune_task
 from cige.lattice_bert.tasks.metrics import mean_and_sd
 from cige.lattice_bert.tasks.registry import PAPER_TASKS, TASKS, get_task
-from cige.lattice_bert.tasks.tables import table_1, tables
 from cige.lattice_bert.tasks.task_data import load_split, load_task_data
 from cige.lattice_bert.tasks.tuned import TunedModel
 from cige.lexicon.vectors import VectorTable

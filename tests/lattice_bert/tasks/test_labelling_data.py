@@ -3,7 +3,7 @@ import pytest
 from cige.data.sentence import Span
 from cige.data.tags import spans_to_tags
 from cige.errors import DataError
-from cige.lattice_bert.tasks.labelling_data import WORD, read_entities, read_segmented
+from cige.lattice_bert.tasks.readers import WORD, read_entities, read_segmented
 
 
 def test_segmented_lines(tmp_path):

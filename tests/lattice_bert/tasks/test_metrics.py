@@ -5,8 +5,7 @@ from hypothesis import strategies as st
 
 from cige.data.sentence import Sentence, Span
 from cige.errors import DataError
-from cige.lattice_bert.tasks.cmrc_metric import exact_match, f1, units
-from cige.lattice_bert.tasks.metrics import accuracy, span_counts, tag_counts
+from cige.lattice_bert.tasks.metrics import accuracy, exact_match, f1, span_counts, tag_counts, units
 
 
 def test_accuracy():

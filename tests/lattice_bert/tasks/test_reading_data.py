@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from cige.errors import DataError
 from cige.lattice_bert.tasks.examples import Answer
-from cige.lattice_bert.tasks.reading_data import count_misplaced, place_answer, read_questions
+from cige.lattice_bert.tasks.readers import count_misplaced, place_answer, read_questions
 
 
 def record(**changes):

@@ -4,7 +4,7 @@ import numpy as np
 import tiny_tasks as tiny
 import torch
 
-from cige.lattice_bert.encoder.add_adapter import add_adapter
+from cige.lattice_bert.encoder.pretrained import add_adapter
 from cige.lattice_bert.encoder.word_adapter import WordAdapterConfig
 from cige.lattice_bert.tasks.examples import TextExample
 from cige.lattice_bert.tasks.tuned import TunedModel, TunedNetwork

@@ -11,8 +11,8 @@ Examples:
 from __future__ import annotations
 
 import argparse
-from importlib import import_module
 
+from cige.lattice_bert.commands import add_verb
 from cige.lattice_bert.tasks.registry import TASKS
 
 # Each is a file finetune_<name>.py in this folder; names of tasks are handled by finetune_task.py.
@@ -27,17 +27,6 @@ _VERBS = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(metavar="TASK|all|table|predict|analyse", required=True)
     for name, what in _VERBS.items():
-        _add(verbs, name, what, f"finetune_{name}")
+        add_verb(verbs, name, what, f"finetune_{name}")
     for name, task in TASKS.items():
-        _add(verbs, name, f"{task.title}: {task.kind}", "finetune_task").set_defaults(task=name)
-
-
-def _add(
-    verbs: argparse._SubParsersAction[argparse.ArgumentParser], name: str, what: str, module: str
-) -> argparse.ArgumentParser:
-    command = import_module(f"cige.lattice_bert.commands.{module}")
-    sub = verbs.add_parser(
-        name, help=what, description=command.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    command.add_arguments(sub)
-    return sub
+        add_verb(verbs, name, f"{task.title}: {task.kind}", "finetune_task").set_defaults(task=name)

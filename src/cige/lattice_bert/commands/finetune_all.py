@@ -67,8 +67,7 @@ def run(args: argparse.Namespace) -> None:
         tasks = [task for task in tasks if find_folder(task, args.data) is not None]
     from cige.folders.hub import model_folder
     from cige.lattice_bert.tasks.finetune import model_fingerprint
-    from cige.lattice_bert.tasks.grid import GridResult, tune_task
-    from cige.lattice_bert.tasks.tables import tables
+    from cige.lattice_bert.tasks.grid import GridResult, tables, tune_task
 
     folder, model = Path(args.output), model_folder(args.model)
     short_model = model_folder(args.short_model) if args.short_model else model

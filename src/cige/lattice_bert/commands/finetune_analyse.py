@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     from cige.errors import DataError
-    from cige.lattice_bert.tasks.analysis import KEYWORDS, LENGTH, NESTED, analysis_of
+    from cige.lattice_bert.tasks.analysis import LENGTH, NESTED, analysis_of
     from cige.lattice_bert.tasks.registry import get_task
     from cige.lattice_bert.tasks.task_data import load_split
 
@@ -71,8 +71,7 @@ def run(args: argparse.Namespace) -> None:
     runs = [[_load(folder, task, args.device) for folder in folders] for folders in args.models]
     if not all(map(runs[0][0].kind.is_labelled, examples)):
         raise DataError(f"the {args.split} examples of {task.name} have no labels to compare with; use --split dev")
-    work = {LENGTH: _length, KEYWORDS: _keywords, NESTED: _nested}[analysis]
-    result, table = work(args, task, runs, examples)
+    result, table = (_nested if analysis == NESTED else _groups)(args, task, runs, examples)
     if args.json:
         head = {"task": task.name, "split": args.split, "analysis": analysis, "n_examples": len(examples)}
         facts = [_model_facts(folders, of_model) for folders, of_model in zip(args.models, runs, strict=True)]
@@ -96,50 +95,63 @@ def _answers(runs: Sequence[Sequence[TunedModel]], examples: list[Any]) -> list[
     return [model.predict(examples) for of_model in runs for model in of_model]
 
 
-def _length(
+def _groups(
     args: argparse.Namespace, task: Task, runs: Sequence[Sequence[TunedModel]], examples: list[Any]
-) -> tuple[dict[str, object], Any]:
-    from cige.lattice_bert.tasks.analysis import LENGTH, N_BINS, by_length, equal_edges, groups_over_runs, length_of
+) -> tuple[dict[str, Any], Table]:
+    """Accuracy on groups of examples: by length, or by the number of words in keywords."""
+    from cige.lattice_bert.tasks import analysis
 
-    length = length_of(task)
-    edges = sorted(set(args.edges or ())) or equal_edges([length(example) for example in examples], args.bins or N_BINS)
-    groups = by_length(examples, _answers(runs, examples), length=length, edges=edges)
-    groups = groups_over_runs(groups, list(map(len, runs)))
-    title = f"{task.title} {args.split}: {LENGTH}"
-    analysis: dict[str, object] = {"edges": edges, "groups": [group.to_dict() for group in groups]}
-    return analysis, _group_table(title, "characters", _names(args), groups)
+    facts: dict[str, Any]
+    if analysis.analysis_of(task) == analysis.LENGTH:
+        length = analysis.length_of(task)
+        n_bins = args.bins or analysis.N_BINS
+        edges = sorted(set(args.edges or ())) or analysis.equal_edges(list(map(length, examples)), n_bins)
+        groups = analysis.by_length(examples, _answers(runs, examples), length=length, edges=edges)
+        facts, title, heading = {"edges": edges}, analysis.LENGTH, "characters"
+    else:
+        reader = _reader_of_words(args, runs)
+        groups = analysis.by_keyword_words(examples, _answers(runs, examples), runs[reader][0].tokenizer)
+        words_of = args.models[reader][0]
+        facts, title, heading = {"words_of": words_of}, f"{analysis.KEYWORDS}, those of {words_of}", "examples with"
+    groups = analysis.groups_over_runs(groups, list(map(len, runs)))
+    table = _group_table(f"{task.title} {args.split}: {title}", heading, _names(args), groups)
+    return facts | {"groups": [group.to_dict() for group in groups]}, table
 
 
-def _keywords(
-    args: argparse.Namespace, task: Task, runs: Sequence[Sequence[TunedModel]], examples: list[Any]
-) -> tuple[dict[str, object], Any]:
+def _reader_of_words(args: argparse.Namespace, runs: Sequence[Sequence[TunedModel]]) -> int:
+    """The number of the first model that reads words."""
     from cige.errors import DataError
-    from cige.lattice_bert.tasks.analysis import KEYWORDS, by_keyword_words, groups_over_runs
 
-    reader = next((k for k, of_model in enumerate(runs) if of_model[0].pretrained.vocabulary.n_words), None)
-    if reader is None:
-        raise DataError(
-            f"none of {', '.join(_names(args))} has words in its vocabulary, so the number of words in a keyword is "
-            "not known; include a fine-tuned Lattice-BERT"
-        )
-    groups = by_keyword_words(examples, _answers(runs, examples), runs[reader][0].tokenizer)
-    groups = groups_over_runs(groups, list(map(len, runs)))
-    title = f"{task.title} {args.split}: {KEYWORDS}, those of {args.models[reader][0]}"
-    analysis = {"words_of": args.models[reader][0], "groups": [group.to_dict() for group in groups]}
-    return analysis, _group_table(title, "examples with", _names(args), groups)
+    for number, of_model in enumerate(runs):
+        if of_model[0].pretrained.vocabulary.n_words:
+            return number
+    raise DataError(
+        f"none of {', '.join(_names(args))} has words in its vocabulary, so the number of words in a keyword is "
+        "not known; include a fine-tuned Lattice-BERT"
+    )
 
 
 def _nested(
     args: argparse.Namespace, task: Task, runs: Sequence[Sequence[TunedModel]], examples: list[Any]
-) -> tuple[dict[str, object], Any]:
+) -> tuple[dict[str, Any], Table]:
+    """Counts of each model's wrong entities, and by how many per cent the first model's errors are reduced."""
+    from rich.table import Table
+
     from cige.lattice_bert.tasks.analysis import NESTED, errors_over_runs, nested_errors, reduction
 
     errors = errors_over_runs(nested_errors(examples, _answers(runs, examples)), list(map(len, runs)))
+    title = f"{task.title} {args.split}: {NESTED}"
+    table = _right_aligned(
+        Table("model", "predicted", "wrong", "fewer, %", "nested with gold", "fewer, %", title=title)
+    )
     first, rows = errors[0], []
-    for of_model in errors:
+    for number, (name, of_model) in enumerate(zip(_names(args), errors, strict=True)):
         wrong, nested = reduction(first.n_wrong, of_model.n_wrong), reduction(first.n_nested, of_model.n_nested)
         rows.append(of_model.to_dict() | {"fewer_wrong": wrong, "fewer_nested": nested})
-    return {"errors": rows}, _error_table(f"{task.title} {args.split}: {NESTED}", _names(args), errors)
+        fewer_wrong, fewer_nested = (_per_cent(share) if number else "" for share in (wrong, nested))
+        predicted, n_wrong, n_nested = _counts(of_model)
+        table.add_row(name, predicted, n_wrong, fewer_wrong, n_nested, fewer_nested)
+    return {"errors": rows}, table
 
 
 def _load(folder: str, task: Task, device: str) -> TunedModel:
@@ -157,9 +169,7 @@ def _group_table(title: str, heading: str, models: Sequence[str], groups: Sequen
     from rich.table import Table
 
     heads = [heading, "examples", models[0], *(head for name in models[1:] for head in (name, "gain"))]
-    table = Table(*heads, title=title)
-    for column in table.columns[1:]:
-        column.justify = "right"
+    table = _right_aligned(Table(*heads, title=title))
     for number, group in enumerate(groups):
         if number == len(groups) - 1:
             table.add_section()
@@ -171,26 +181,10 @@ def _group_table(title: str, heading: str, models: Sequence[str], groups: Sequen
     return table
 
 
-def _error_table(title: str, models: Sequence[str], errors: Sequence[EntityErrors]) -> Table:
-    """Counts of each model, and by how many per cent the first model's errors are reduced."""
-    from rich.table import Table
-
-    from cige.lattice_bert.tasks.analysis import reduction
-
-    table = Table("model", "predicted", "wrong", "fewer, %", "nested with gold", "fewer, %", title=title)
+def _right_aligned(table: Table) -> Table:
+    """The table, with numbers in all columns except the first."""
     for column in table.columns[1:]:
         column.justify = "right"
-    for number, (name, of_model) in enumerate(zip(models, errors, strict=True)):
-        wrong, nested = (
-            ("", "")
-            if number == 0
-            else (
-                _per_cent(reduction(errors[0].n_wrong, of_model.n_wrong)),
-                _per_cent(reduction(errors[0].n_nested, of_model.n_nested)),
-            )
-        )
-        predicted, n_wrong, n_nested = _counts(of_model)
-        table.add_row(name, predicted, n_wrong, wrong, n_nested, nested)
     return table
 
 

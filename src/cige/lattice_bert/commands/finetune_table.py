@@ -17,7 +17,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from cige.lattice_bert.tasks.grid import GridResult
-    from cige.lattice_bert.tasks.tables import tables
+    from cige.lattice_bert.tasks.grid import GridResult, tables
 
     print(tables([GridResult.read(folder) for folder in args.folders]))

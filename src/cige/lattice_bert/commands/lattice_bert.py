@@ -9,18 +9,15 @@ from __future__ import annotations
 
 import argparse
 
-from cige.lattice_bert.commands import finetune, pretrain
+from cige.lattice_bert.commands import add_verb
 
 _VERBS = {
-    "pretrain": ("build its vocabulary and data, train it, describe it", pretrain),
-    "finetune": ("fine-tune it on a task, or on all of the paper's", finetune),
+    "pretrain": "build its vocabulary and data, train it, describe it",
+    "finetune": "fine-tune it on a task, or on all of the paper's",
 }
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(metavar="|".join(_VERBS), required=True)
-    for name, (what, command) in _VERBS.items():
-        sub = verbs.add_parser(
-            name, help=what, description=command.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-        )
-        command.add_arguments(sub)
+    for name, what in _VERBS.items():
+        add_verb(verbs, name, what, name)

@@ -13,7 +13,8 @@ Examples:
 from __future__ import annotations
 
 import argparse
-from importlib import import_module
+
+from cige.lattice_bert.commands import add_verb
 
 # Each sub-verb is a file pretrain_<sub-verb>.py here, with its own docstring, `add_arguments(parser)` and `run`.
 SUB_VERBS = {
@@ -30,8 +31,4 @@ SUB_VERBS = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(metavar="|".join(SUB_VERBS), required=True)
     for name, what in SUB_VERBS.items():
-        command = import_module(f"cige.lattice_bert.commands.pretrain_{name}")
-        sub = verbs.add_parser(
-            name, help=what, description=command.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-        )
-        command.add_arguments(sub)
+        add_verb(verbs, name, what, f"pretrain_{name}")

@@ -36,8 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from cige.lattice_bert.encoder.add_adapter import add_adapter
-    from cige.lattice_bert.encoder.pretrained import PretrainedLatticeBert
+    from cige.lattice_bert.encoder.pretrained import PretrainedLatticeBert, add_adapter
     from cige.lattice_bert.encoder.word_adapter import WordAdapterConfig
     from cige.lexicon.vectors import VectorTable
     from cige.text.counted import counted

@@ -14,13 +14,7 @@ import argparse
 
 from cige.commands.options import add_set_option, at_least, make_console
 from cige.json_text import to_json
-from cige.lattice_bert.encoder.network_config import (
-    BASELINE,
-    PAPER_N_PIECES,
-    PAPER_N_WORDS,
-    SIZES,
-    LatticeBertConfig,
-)
+from cige.lattice_bert.encoder.network_config import BASELINE, PAPER_N_PIECES, PAPER_N_WORDS, SIZES, LatticeBertConfig
 from cige.recipes.settings import Settings
 
 
@@ -154,22 +148,19 @@ def _print(name: str, config: LatticeBertConfig, facts: Settings) -> None:
 
     about = f"{config.n_layers} layers of width {config.width}, {config.n_heads} heads, {config.n_tokens:,} tokens"
 
-    def table(heads: tuple[str, str], parts: dict[str, float], totals: dict[str, float], form: str) -> Table:
-        made = Table(heads[0])
-        made.add_column(heads[1], justify="right")
-        for part, n in parts.items():
-            made.add_row(part, format(n, form))
-        made.add_section()
-        for total, n in totals.items():
-            made.add_row(total, format(n, form))
+    def table(part: str, number: str, parts: dict[str, float], totals: dict[str, float], form: str) -> Table:
+        made = Table(part)
+        made.add_column(number, justify="right")
+        for rows in (parts, totals):
+            for name, n in rows.items():
+                made.add_row(name, format(n, form))
+            made.add_section()
         return made
 
-    def in_millions(values: dict[str, float]) -> dict[str, float]:
-        return {part: n / 1e6 for part, n in values.items()}
-
-    sizes = table(("part", "parameters"), facts["parameters"], {"in total": facts["n_parameters"]}, ",")
+    sizes = table("part", "parameters", facts["parameters"], {"in total": facts["n_parameters"]}, ",")
     totals = {"forward": facts["forward_flops"], "a pre-training step": facts["training_flops"]}
-    costs = table(("per character", "million operations"), in_millions(facts["flops"]), in_millions(totals), ",.2f")
+    flops, totals = ({name: n / 1e6 for name, n in values.items()} for values in (facts["flops"], totals))
+    costs = table("per character", "million operations", flops, totals, ",.2f")
     console = make_console()
     console.print(f"{name}: {about}", sizes, sep="\n")
     console.print(f"\n{facts['n_chars']} characters as {facts['n_tokens']} tokens", costs, sep="\n")

@@ -92,10 +92,8 @@ def _print(attended: AttendedTokens, n_tokens: int | None) -> None:
 
     from cige.text.visible import visible
 
-    table = Table()
-    table.add_column("token")
-    table.add_column("place", justify="right")
-    for name in attended.names:
+    table = Table("token")
+    for name in ("place", *attended.names):
         table.add_column(name, justify="right")
     for row in (-attended.shares[-1]).argsort(kind="stable")[:n_tokens].tolist():
         start, end, token = attended.tokens[row]

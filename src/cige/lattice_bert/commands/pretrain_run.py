@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> None:
     from cige.lattice_bert.pretraining.recipe import load_pretrain_recipe
 
     recipe = load_pretrain_recipe(args.recipe, args.set)  # a wrong key is reported before data is opened
-    from cige.lattice_bert.pretraining.figures import per_cent, shown_loss
+    from cige.lattice_bert.pretraining.objective import per_cent, shown_loss
     from cige.lattice_bert.pretraining.pretrain import pretrain
     from cige.recipes.spans import show_duration
 

@@ -23,11 +23,9 @@ ENCODER_FOLDERS = ("encoder", "bert")  # in the folder of a model that was fine-
 
 @dataclass(frozen=True)
 class AttendedTokens:
-    """The attention of M models to the n lattice tokens of a text.
+    """The attention of M models, by name, to the n lattice tokens of a text.
 
     Attributes:
-        lattice: its tokens, with offsets in code points of the text.
-        names: names of the models.
         shares: float32[M, n], the share of a model's attention that each token receives, over all layers, heads and
             queries; together with the shares of [CLS] and [SEP], the shares of a model sum to 1.
     """
@@ -39,19 +37,15 @@ class AttendedTokens:
     @property
     def tokens(self) -> list[tuple[int, int, str]]:
         """(start, end, text[start:end]) of each token, with half-open offsets in code points."""
-        text = self.lattice.text
-        return [(start, end, text[start:end]) for start, end in self.lattice.char_spans().tolist()]
+        return [(start, end, self.lattice.text[start:end]) for start, end in self.lattice.char_spans().tolist()]
 
     def to_dict(self) -> dict[str, object]:
         """All fields in a form that can be written as JSON."""
-        rows = zip(self.tokens, self.shares.T.tolist(), strict=True)
-        return {
-            "text": self.lattice.text,
-            "tokens": [
-                {"start": start, "end": end, "token": token, "share": dict(zip(self.names, shares, strict=True))}
-                for (start, end, token), shares in rows
-            ],
-        }
+        tokens = [
+            {"start": start, "end": end, "token": token, "share": dict(zip(self.names, shares, strict=True))}
+            for (start, end, token), shares in zip(self.tokens, self.shares.T.tolist(), strict=True)
+        ]
+        return {"text": self.lattice.text, "tokens": tokens}
 
 
 def attended_tokens(models: Mapping[str, PretrainedLatticeBert], text: str) -> AttendedTokens:
@@ -80,11 +74,7 @@ def attended_tokens(models: Mapping[str, PretrainedLatticeBert], text: str) -> A
 
 
 def read_encoder(folder_or_hub_id: str | PathLike[str]) -> PretrainedLatticeBert:
-    """Read the Lattice-BERT of a folder: a pre-trained one, or the one inside a model that was fine-tuned from it.
-
-    Raises:
-        ModelError: there is none, or it is incomplete.
-    """
+    """Read a pre-trained Lattice-BERT, or that of a model fine-tuned from it; ModelError if there is none."""
     folder = model_folder(folder_or_hub_id)
     for inner in (folder / name for name in ENCODER_FOLDERS):
         if inner.is_dir() and kind_of(inner) == PRETRAINED:

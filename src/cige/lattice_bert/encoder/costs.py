@@ -17,8 +17,7 @@ def describe(
     """The size and cost of a model.
 
     Args:
-        n_chars: number of characters of a text.
-        tokens_per_char: number of lattice tokens per character; 1 for a model of characters only.
+        n_chars: number of characters of a text; tokens_per_char: of lattice tokens per character, 1 without words.
 
     Returns:
         "parameters": number of parameters by part; "n_parameters": their sum, including the heads of pre-training.
@@ -47,10 +46,9 @@ def describe(
 
     n_tokens = round(n_chars * tokens_per_char)
     n_asked = round(n_tokens * MASK_PROB)
-    embed = 2 * n_tokens * sum(p.numel() for module in parts["their projection"] for p in module.parameters())
+    embed = 2 * n_tokens * parameters["their projection"]
     layers = config.n_layers * _layer_flops(config, n_queries=n_tokens, n_keys=n_tokens)
-    embedding_width = bert.embeddings.tokens.embedding_dim
-    head = n_asked * 2 * embedding_width * (config.width + config.n_tokens)
+    head = n_asked * 2 * bert.embeddings.tokens.embedding_dim * (config.width + config.n_tokens)
     last = _layer_flops(config, n_queries=1 + n_asked, n_keys=n_tokens)
     training = 3 * (embed + layers * (config.n_layers - 1) / config.n_layers + last + head)
     flops = {"projection": embed / n_chars, "layers": layers / n_chars}

@@ -21,10 +21,8 @@ class PreTrainingLosses:
     """The losses of one batch, and the counts from which accuracies over several batches are computed.
 
     Attributes:
-        mlm_loss: float[], mean over the batch's targets; 0 if there are none.
-        sentence_loss: float[], mean over its pairs of texts; 0 if there are none.
-        n_targets, n_targets_right: int64[], numbers of masked tokens and of correct predictions.
-        n_sentences, n_sentences_right: int64[].
+        mlm_loss, sentence_loss: float[], mean over the batch's targets and its pairs of texts; 0 without any.
+        n_targets, n_sentences: int64[], their numbers; n_targets_right, n_sentences_right: of correct predictions.
     """
 
     mlm_loss: Tensor
@@ -55,19 +53,13 @@ class LatticeBertForPreTraining(nn.Module):
         self.transform_norm = nn.LayerNorm(self.transform.out_features, eps=LAYER_NORM_EPS)
         self.token_bias = nn.Parameter(torch.zeros(config.n_tokens))  # the matrix is shared with the token embeddings
         self.sentence = nn.Linear(config.width, n_sentence_classes)
-        for part in (self.transform, self.sentence):
-            initialise(part)
+        initialise(self.transform)
+        initialise(self.sentence)
 
     def forward(
         self, batch: TokenBatch, positions: Tensor, targets: Tensor, sentence_labels: Tensor
     ) -> PreTrainingLosses:
-        """Losses of a batch.
-
-        Args:
-            positions: int64[B, M], the masked tokens of each lattice; any value on padding.
-            targets: int64[B, M], the original ids; -1 for padding.
-            sentence_labels: int64[B]; -1 if there is no order to predict.
-        """
+        """The losses of a batch, see MaskedBatch; padding has the target NOTHING and any position."""
         is_target = targets != NOTHING
         rows = F.pad(positions.masked_fill(~is_target, 0), (1, 0))  # [CLS], then the masked tokens
         output = self.bert(batch, rows)

@@ -32,13 +32,8 @@ ONE_PIECE = "one piece only: unknown to the word pieces, so a second token over 
 class JointVocabulary:
     """Tokens 0 .. V-1: the pieces of a BERT vocabulary in its order, then words. It is immutable.
 
-    Words are in normal form (`cige.text.code_points.normal_form`), have two or more pieces, and are not pieces
-    themselves.
-
-    Attributes:
-        n_pieces, n_words: the numbers of pieces and words; word k has id n_pieces + k.
-        pad_id, unk_id, cls_id, sep_id, mask_id: ids of the special pieces.
-        report: which words were taken and which were refused; None for a loaded vocabulary.
+    Words are in normal form (`cige.text.code_points.normal_form`) and have two or more pieces. Word k has id n_pieces +
+    k. `report` says which words were taken and which were refused; None for a loaded vocabulary.
     """
 
     def __init__(self, *, pieces: Sequence[str], words: Sequence[str], report: LoadReport | None = None) -> None:
@@ -52,9 +47,7 @@ class JointVocabulary:
         )
 
     @classmethod
-    def build(
-        cls, pieces: Iterable[str], words: Iterable[str], *, n_words: int | None = None, source: str = "words"
-    ) -> JointVocabulary:
+    def build(cls, pieces: Iterable[str], words: Iterable[str], *, n_words: int | None = None) -> JointVocabulary:
         """Number `pieces` and `words` in their order.
 
         Args:
@@ -62,7 +55,6 @@ class JointVocabulary:
             words: words, which are converted to normal form first; `report` lists those that are refused by their
                 position, from 1.
             n_words: take the first `n_words` valid words; None takes all.
-            source: the name of `words` in the report.
 
         Raises:
             LexiconError: a piece is empty or occurs twice, a special piece is missing, or `words` is a string.
@@ -73,7 +65,7 @@ class JointVocabulary:
             raise LexiconError(f"words {words[:20]!r}: expected a list of words, not a string")
         cutter = WordPieces(pieces, unk_id=pieces.index(UNK))
         known = set(pieces)
-        report = ReportBuilder(source=source, format="words")
+        report = ReportBuilder(source="words", format="words")
         taken: dict[str, None] = {}
         for line, given in enumerate(words, start=1):
             if n_words is not None and len(taken) >= n_words:
@@ -103,16 +95,13 @@ class JointVocabulary:
         """Use the words of `include`, then the most frequent words; equally frequent words are in code-point order.
 
         Args:
-            counts: how often each word occurs.
-            n_words: maximum number of words, including those of `include`.
+            n_words: maximum number of words, including those of `include`, which are taken however rare they are.
             min_count: words that occur less often are left out.
-            include: words that are included however rare they are.
 
         Raises:
             LexiconError: `n_words` is not 0 and no word was found; and the errors of `build`.
         """
-        words = [*include, *counts.ranked(min_count=min_count)]
-        vocabulary = cls.build(pieces, words, n_words=n_words)
+        vocabulary = cls.build(pieces, [*include, *counts.ranked(min_count=min_count)], n_words=n_words)
         if n_words and not vocabulary.n_words:
             raise LexiconError(
                 f"no Chinese word occurs {min_count:,} times among {counts.n_chars:,} characters; give more text, "
@@ -122,11 +111,7 @@ class JointVocabulary:
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> JointVocabulary:
-        """Read a saved vocabulary.
-
-        Raises:
-            LexiconError: a file is missing, truncated, changed or not of a vocabulary.
-        """
+        """Read a saved vocabulary; raises LexiconError if a file is missing, truncated, changed or of another kind."""
         facts = open_folder(folder, kind=JOINT_VOCABULARY, check_up_to=CHECKED_BYTES)
         try:
             vocabulary = cls(pieces=_lines(Path(folder) / PIECES_FILE), words=_lines(Path(folder) / WORDS_FILE))
@@ -182,8 +167,7 @@ class JointVocabulary:
     @cached_property
     def fingerprint(self) -> str:
         """Sha256 of all tokens in order and of the number of pieces."""
-        tokens = "\n".join([str(self.n_pieces), *self._tokens])
-        return hashlib.sha256(tokens.encode()).hexdigest()
+        return hashlib.sha256("\n".join([str(self.n_pieces), *self._tokens]).encode()).hexdigest()
 
     @cached_property
     def cutter(self) -> WordPieces:
@@ -197,11 +181,7 @@ class JointVocabulary:
 
 
 def read_pieces(path: str | os.PathLike[str]) -> list[str]:
-    """The pieces of a BERT vocab.txt, which has one piece per line.
-
-    Raises:
-        LexiconError: the file cannot be read or is not such a vocabulary; the message contains the line number.
-    """
+    """The pieces of a BERT vocab.txt, one per line; raises LexiconError, with the line, if it is not such a file."""
     pieces = []
     for line, raw in read_lines(path):
         try:

@@ -35,9 +35,7 @@ N_RELEASED_CODES = 32  # rows of the released table, of which only seven are use
 def paper_relation(start_i: Tensor, end_i: Tensor, start_j: Tensor, end_j: Tensor) -> Tensor:
     """int64 codes 0 to 6, indices of RELATIONS, of spans with inclusive ends.
 
-    If two spans share an edge, the paper's definitions of overlap and containment both apply. Here, a span that lies
-    within another one is contained, whether or not they share an edge, and overlap means the remaining cases, so that
-    each pair has one relation.
+    If two spans share an edge, the paper's definitions of overlap and containment both apply; here, one is contained.
     """
     same = (start_i == start_j) & (end_i == end_j)
     rules = (
@@ -95,16 +93,11 @@ def distinct_spans(batch: TokenBatch) -> DistinctSpans:
 
 
 class LatticePositionScores(nn.Module):
-    """Computes P of a token batch, once for all layers.
+    """Computes P of a token batch, once for all layers; for the settings, see LatticeBertConfig.
 
     Args:
-        n_heads, head_width: number and width of the attention heads.
-        position_width: width of PS and PE.
-        max_positions: rows of PS and PE; positions are 0 to max_positions - 1.
+        max_positions: rows of PS and PE, whose width is `position_width`; positions are 0 to max_positions - 1.
         scale: factor of att (1 / sqrt(d_k), or 1 / sqrt(2 d_k)).
-        relations: the rule that defines r, or None for no r (-Rel).
-        distances: whether to add b; False leaves it out (-Dis).
-        clip_distance: larger distances share one entry of b.
         cls_reset: whether P[0, j] and P[i, 0] are one learned score per head (Ke et al. 2020) instead of Eq. 2.
     """
 
@@ -134,11 +127,7 @@ class LatticePositionScores(nn.Module):
         self.relations = nn.Parameter(torch.zeros(_RULES[relations][1], n_heads)) if relations else None
 
     def forward(self, batch: TokenBatch) -> Tensor:
-        """float32[B, H, N, N]: P_ij for query i and key j, and -inf where j is padding.
-
-        Raises:
-            ValueError: a token ends beyond the last position.
-        """
+        """float32[B, H, N, N]: P_ij, and -inf where key j is padding; ValueError if a token is beyond all positions."""
         spans = distinct_spans(batch)
         if int(spans.ends.max()) >= self.max_positions:
             raise ValueError(
@@ -162,9 +151,8 @@ class LatticePositionScores(nn.Module):
         query, key = (self._by_head(linear(places) * has_place) for linear in (self.query, self.key))
         pairs = relative_spans(spans.starts[None], spans.ends[None])
         # The scores that replace Eq. 2 are rows of the table of relative scores, which saves a pass over [H, U, U].
-        table = torch.cat(
-            [self._relative_scores(pairs), *self._reset_scores(), places.new_full((1, self.n_heads), -inf)]
-        )
+        of_padding = places.new_full((1, self.n_heads), -inf)
+        table = torch.cat([self._relative_scores(pairs), *self._reset_scores(), of_padding])
         n_rows, index = len(pairs.head_distance), pairs.index[0].long()
         if self.resets is not None:
             index = index.masked_fill(is_cls[:, None], n_rows).masked_fill(is_cls, n_rows + 1)

@@ -8,7 +8,7 @@ Language Models", NAACL 2021.
 
 §2.1, 2.6  LatticeBertLayer        post-LN Transformer layer with GELU; the embedding matrix is factorised (ALBERT)
 §2.3       LatticePositionScores   Eq. 2: att + b + r, computed once and added to the scores of every layer
-§2.4       LatticeBertForPreTraining, in lattice_bert_heads.py
+§2.4       LatticeBertForPreTraining, in heads.py
 
 The default is the paper's form. The released code differs in two settings, which are in RELEASED: `position_scale`
 (1 / sqrt(d_k) where the paper has 1 / sqrt(2 d_k), for content and positions) and `relations` (the relation of two
@@ -48,15 +48,10 @@ INITIAL_SD = 0.02
 
 @dataclass(frozen=True)
 class LatticeBertOutput:
-    """The output of the last layer.
+    """The output of the last layer."""
 
-    Attributes:
-        hidden: float[B, N, D] for every token, or float[B, M, D] for the M requested rows.
-        pooled: float[B, D], the pooled vector of [CLS].
-    """
-
-    hidden: Tensor
-    pooled: Tensor
+    hidden: Tensor  # [B, N, D] for every token, or [B, M, D] for the M requested rows
+    pooled: Tensor  # [B, D], the pooled vector of [CLS]
 
 
 class LatticeBert(nn.Module):
@@ -95,10 +90,10 @@ class LatticeBert(nn.Module):
 
     def copy_with(self, adapter: WordAdapter) -> LatticeBert:
         """A copy of this encoder, which must be one of characters alone, that reads words by an adapter."""
-        found = LatticeBert(self.config)
-        found.load_state_dict(self.state_dict())
-        found.adapter = adapter
-        return found
+        copied = LatticeBert(self.config)
+        copied.load_state_dict(self.state_dict())
+        copied.adapter = adapter
+        return copied
 
     @property
     def token_tables(self) -> list[tuple[nn.Module, str]]:
@@ -107,11 +102,9 @@ class LatticeBert(nn.Module):
         return tables if self.adapter is None else [*tables, (self.adapter, "words")]
 
     def forward(self, batch: TokenBatch, rows: Tensor | None = None) -> LatticeBertOutput:
-        """Encode a batch.
+        """Encode a batch, or only `rows` int64[B, M], of which rows[:, 0] is [CLS] (0).
 
-        Args:
-            rows: int64[B, M], the tokens to return, where rows[:, 0] is [CLS] (0). The last layer computes only these,
-                which gives the same vectors at a sixth of that layer's cost if there are few.
+        The last layer computes only these, at a sixth of its cost if there are few.
         """
         hidden = self.encode(batch, rows)
         return LatticeBertOutput(hidden, torch.tanh(self.pooler(hidden[:, 0])))
@@ -160,7 +153,7 @@ class LatticeBert(nn.Module):
     def attention_received(self, batch: TokenBatch) -> Tensor:
         """float[B, N]: the share of attention that each token gets, over all layers, heads and real tokens (Figure 4).
 
-        Shares of a text sum to 1; 0 on padding, and on words that an adapter reads.
+        It is 0 on padding, and on words that an adapter reads.
         """
         if self.adapter is not None:
             return _spread(self._received(self.adapter.split(batch).pieces)[:, :, None], batch)[:, :, 0]
@@ -188,8 +181,8 @@ class LatticeBertEmbeddings(nn.Module):
     def __init__(self, config: LatticeBertConfig):
         super().__init__()
         self.tokens = nn.Embedding(config.n_tokens, config.embedding_width or config.width)
-        factorised = config.embedding_width is not None
-        self.projection = nn.Linear(self.tokens.embedding_dim, config.width, bias=False) if factorised else None
+        width = config.embedding_width
+        self.projection = None if width is None else nn.Linear(width, config.width, bias=False)
         self.types = nn.Embedding(config.n_types, config.width)
         self.norm = nn.LayerNorm(config.width, eps=LAYER_NORM_EPS)
         self.dropout = Dropout(config.dropout_prob)

@@ -66,10 +66,9 @@ class LatticeBertConfig:
         problems = [
             f"{name} is {value}, expected 1 or more" for name, value in values if value is not None and value < 1
         ]
-        probabilities = (self.dropout_prob, self.attention_dropout_prob)
-        for name, value in zip(("dropout_prob", "attention_dropout_prob"), probabilities, strict=True):
-            if not 0 <= value < 1:
-                problems.append(f"{name} is {value}, expected from 0 to below 1")
+        for name in ("dropout_prob", "attention_dropout_prob"):
+            if not 0 <= getattr(self, name) < 1:
+                problems.append(f"{name} is {getattr(self, name)}, expected from 0 to below 1")
         if not problems and self.width % self.n_heads:
             problems.append(f"width {self.width} cannot be shared by {self.n_heads} heads (n_heads)")
         return problems

@@ -1,11 +1,11 @@
-"""PretrainedLatticeBert: a Lattice-BERT with its vocabulary, saved and loaded as one folder."""
+"""PretrainedLatticeBert: a Lattice-BERT with its vocabulary, saved and loaded as one folder, and what reads it."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
+from torch import Tensor
 
 from cige.errors import LexiconError, ModelError
 from cige.folders.atomic import atomic_folder
@@ -28,8 +29,11 @@ from cige.lattice_bert.encoder.reading import TextFeatures, read_texts
 from cige.lattice_bert.encoder.tokenizer import LatticeTokenizer
 from cige.lattice_bert.encoder.word_adapter import WordAdapter, WordAdapterConfig
 from cige.lattice_bert.kinds import PRETRAINED
+from cige.lexicon.vectors import VectorTable
+from cige.nn.char_features import BetweenLayers, CharFeatures
 from cige.nn.contexts import evaluating
 from cige.nn.uninitialised import uninitialised
+from cige.text.code_points import normal_form
 
 FORMAT_VERSION = 1
 CONFIG, WEIGHTS, VOCABULARY = "config.json", "model.safetensors", "vocabulary"
@@ -38,15 +42,10 @@ DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.
 
 @dataclass
 class PretrainedLatticeBert:
-    """A pre-trained network and its vocabulary, which convert texts to vectors.
+    """A pre-trained network, with the heads of pre-training or without, and its vocabulary; they read texts as vectors.
 
-    Attributes:
-        network: the network with the heads of pre-training, or only the encoder.
-        vocabulary: its tokens; without words for a model of characters only.
-        facts: JSON values that are saved with the model (recipe, steps, accuracies).
-
-    Raises:
-        ModelError: the network has more or fewer tokens than the vocabulary.
+    `facts` are JSON values that are saved with the model (recipe, steps, accuracies). Raises ModelError if the network
+    has more or fewer tokens than the vocabulary.
     """
 
     network: LatticeBertForPreTraining | LatticeBert
@@ -122,12 +121,8 @@ class PretrainedLatticeBert:
     def from_pretrained(cls, folder_or_hub_id: str | PathLike[str], **hub_options: Any) -> PretrainedLatticeBert:
         """Read a folder that `save` wrote, from disk or from the Hugging Face hub; weights are loaded as float32.
 
-        Args:
-            hub_options: see `cige.folders.hub.model_folder`.
-
-        Raises:
-            ModelError: there is no such folder, or a file is missing, truncated, unknown or inconsistent with the
-                others.
+        For the options, see `cige.folders.hub.model_folder`. Raises ModelError if there is no such folder, or a file is
+        missing, truncated, unknown or inconsistent with the others.
         """
         folder = model_folder(folder_or_hub_id, **hub_options)
         read_manifest(folder, kind=PRETRAINED, version=FORMAT_VERSION, error=ModelError, check_contents=True)
@@ -171,3 +166,75 @@ def _read_network(about: JsonObject, weights: dict[str, torch.Tensor]) -> Lattic
             bert.adapter = WordAdapter(WordAdapterConfig(**about["adapter"]), width=config.width)
     network.load_state_dict({name: weight.float() for name, weight in weights.items()}, assign=True)
     return network.requires_grad_().eval()
+
+
+def add_adapter(
+    pretrained: PretrainedLatticeBert, vectors: VectorTable, config: WordAdapterConfig, *, seed: int = 1
+) -> PretrainedLatticeBert:
+    """A copy of a pre-trained model of characters that reads words by an untrained adapter; heads are left out.
+
+    Args:
+        vectors: the words, of which those in normal form that consist of several pieces become tokens.
+        config: settings; `n_words` is the maximum number of words, taken in order, and `word_width` that of `vectors`.
+        seed: determines the initial weights of the adapter, except its word vectors.
+
+    Raises:
+        ModelError: the model reads words already, it has no layer with the number `after_layer`, or no word remains.
+    """
+    n_layers = pretrained.config.n_layers
+    if pretrained.vocabulary.n_words:
+        raise ModelError(
+            f"this model reads {pretrained.vocabulary.n_words:,} words already; expected one of characters alone, such "
+            "as that of the recipe pretrain/tiny_bert_our"
+        )
+    if not 1 <= config.after_layer <= n_layers:
+        raise ModelError(f"after_layer is {config.after_layer}, expected from 1 to {n_layers}, the model's last layer")
+    words = [word for word in vectors.words if len(word) > 1 and normal_form(word) == word]
+    vocabulary = JointVocabulary.build(pretrained.vocabulary.pieces, words, n_words=config.n_words)
+    if not vocabulary.n_words:
+        raise ModelError(
+            f"none of the {len(vectors):,} words with vectors can be a token; expected words of two or more characters"
+        )
+    torch.manual_seed(seed)
+    adapter = WordAdapter(
+        replace(config, n_words=vocabulary.n_words, word_width=vectors.width), width=pretrained.config.width
+    )
+    rows = vectors.vectors[vectors.rows(vocabulary.words)]
+    with torch.no_grad():
+        adapter.words.weight.copy_(torch.from_numpy(rows))
+    bert = pretrained.bert.copy_with(adapter)
+    return PretrainedLatticeBert(network=bert, vocabulary=vocabulary, facts=pretrained.facts)
+
+
+class LatticeBertFeatures(CharFeatures):
+    """Returns the last hidden vector of each character; the words are those of the Lattice-BERT's vocabulary.
+
+    Without `tuned`, the encoder stays in evaluation mode and has no gradient. Its heads are ignored.
+    """
+
+    bert: LatticeBert
+
+    def __init__(self, *, pretrained: PretrainedLatticeBert, tuned: bool):
+        super().__init__()
+        self.bert = pretrained.bert.requires_grad_(tuned)
+        self.bert.pooler.requires_grad_(False)  # the pooled vector is not used here
+        self.vocabulary, self.tokenizer, self.facts = pretrained.vocabulary, pretrained.tokenizer, pretrained.facts
+        self.tuned = tuned
+        self.width = self.bert.out_width
+        self.n_layers = self.bert.config.n_layers if self.bert.adapter is None else 0
+        self.train(self.training)
+
+    @classmethod
+    def load(cls, path_or_hub_id: Path | str, *, tuned: bool, local_only: bool = False) -> LatticeBertFeatures:
+        """Read what PretrainedLatticeBert.save wrote, with the errors of PretrainedLatticeBert.from_pretrained."""
+        options = {"local_files_only": True} if local_only else {}
+        return cls(pretrained=PretrainedLatticeBert.from_pretrained(path_or_hub_id, **options), tuned=tuned)
+
+    def save_pretrained(self, folder: Path) -> None:
+        """Write a folder that `load` can read without a network connection."""
+        PretrainedLatticeBert(network=self.bert, vocabulary=self.vocabulary, facts=self.facts).save(folder)
+
+    def read(self, texts: Sequence[str], device: torch.device, between: BetweenLayers | None) -> Sequence[Tensor]:
+        """See CharFeatures; zero on characters that no word piece covers."""
+        with nullcontext() if self.tuned or between is not None else torch.no_grad():
+            return [text.char_vectors for text in read_texts(self.bert, self.tokenizer, texts, between)]

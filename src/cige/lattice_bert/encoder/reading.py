@@ -30,7 +30,7 @@ class TextFeatures:
 
     Attributes:
         lattice: its tokens; `lattice.char_spans()` are their half-open offsets in code points of the text.
-        token_vectors: float[n, D], one vector per token.
+        token_vectors: float[n, D].
         char_vectors: float[T, D], for each code point the vector of the word piece that covers it, or zeros if none
             does (white space, control characters).
     """
@@ -55,13 +55,9 @@ def read_texts(
 ) -> list[TextFeatures]:
     """Read texts; gradients flow to `bert` if they are enabled.
 
-    `between` changes hidden vectors; its sentences are `texts`, and tokens that are words have no character.
-
     A text with more pieces than the model has positions is read in windows that overlap by half; each token gets its
-    vector from the window in whose middle it lies.
-
-    Raises:
-        ValueError: a word of the text is longer than half of the model's positions.
+    vector from the window in whose middle it lies. A word may not be longer than half of the positions (ValueError).
+    `between` changes hidden vectors; its sentences are `texts`, and tokens that are words have no character.
     """
     plan = _Plan(list(tokenizer.tokenize_all(texts)), tokenizer, max_pieces=bert.config.max_positions - N_SPECIAL)
     vectors = _read_windows(bert, plan, between)
@@ -72,13 +68,7 @@ def read_texts(
 
 
 class _Plan:
-    """The assignment of windows to batches, and of tokens to windows.
-
-    Attributes:
-        lattices: the lattices of whole texts.
-        inputs: the input of each window.
-        batches: the numbers of the windows in each batch.
-    """
+    """The windows of whole texts, their inputs, and the numbers of the windows in each batch."""
 
     def __init__(self, lattices: list[TokenLattice], tokenizer: LatticeTokenizer, *, max_pieces: int):
         self.lattices = lattices
@@ -95,12 +85,7 @@ class _Plan:
         self.batches = [[int(order[k]) for k in batch] for batch in batches]
 
     def char_places(self, numbers: list[int], is_core: np.ndarray) -> CharPlaces:
-        """The characters of the tokens of a batch.
-
-        Args:
-            numbers: the numbers of its windows.
-            is_core: bool[S], which of the tokens of these windows, one window after the other, give a vector.
-        """
+        """The characters of the tokens of some windows; is_core, bool[S]: which tokens of these give a vector."""
         sentence_of = {number: text for text, windows in enumerate(self._windows) for number, _ in windows}
         inputs = [self.inputs[number] for number in numbers]
         chars = [np.where(one.starts == one.ends, one.char_starts, SPECIAL) for one in inputs]

@@ -24,13 +24,11 @@ from cige.nn.dropout import Dropout
 def scored_attention(
     query: Tensor, key: Tensor, value: Tensor, scores: Tensor, *, scale: float, dropout: Dropout
 ) -> Tensor:
-    """float[B, H, M, e].
+    """float[B, H, M, e], zeros for a query whose keys are all masked.
 
     Args:
-        query: float[B, H, M, d].
-        key: float[B, H, N, d]; value: float[B, H, N, e].
-        scores: float[B, H, M, N], -inf for masked keys; a query whose keys are all masked returns zeros.
-        dropout: dropout of the probabilities; none outside training.
+        query: float[B, H, M, d]; key: float[B, H, N, d]; value: float[B, H, N, e].
+        scores: float[B, H, M, N], -inf for masked keys.
     """
     n_heads, n_batch = query.shape[1], len(query)
     queries, keys, values = (_heads_first(x) for x in (query, key, value))

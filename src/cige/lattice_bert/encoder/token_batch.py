@@ -41,16 +41,11 @@ class TokenBatch:
 
     def to(self, device: torch.device | str) -> TokenBatch:
         """The same batch on `device`; copies from pinned memory run in parallel with other work."""
-        parts = (self.ids, self.starts, self.ends, self.types, self.n_tokens)
-        return TokenBatch(*(part.to(device, non_blocking=True) for part in parts))
+        return TokenBatch(*(getattr(self, field.name).to(device, non_blocking=True) for field in fields(self)))
 
 
 def collate_tokens(lattices: Sequence[TokenRow]) -> TokenBatch:
-    """Pad token lattices to one batch.
-
-    Raises:
-        ValueError: there is no lattice, or one has no tokens; a token lattice contains at least [CLS].
-    """
+    """Pad token lattices to one batch; ValueError if there is none, or one has no tokens, not even [CLS]."""
     lengths = [len(lattice.ids) for lattice in lattices]
     if not lengths or not min(lengths):
         what = "no lattice" if not lengths else f"lattice {lengths.index(0)} has no tokens"

@@ -101,28 +101,19 @@ def token_inputs(
 
 
 class TextTokens(NamedTuple):
-    """The n tokens of one text, without [CLS] and [SEP].
+    """The n tokens of one text, without [CLS] and [SEP]."""
 
-    Attributes:
-        ids: int[n], ids of the joint vocabulary.
-        starts, ends: int[n], half-open [start, end) in the text's pieces.
-        n_pieces: number of pieces of the text.
-        columns: further values of each token, int[n] each.
-    """
-
-    ids: np.ndarray
-    starts: np.ndarray
+    ids: np.ndarray  # int[n], of the joint vocabulary
+    starts: np.ndarray  # int[n], half-open [start, end) in the text's pieces
     ends: np.ndarray
     n_pieces: int
-    columns: Sequence[np.ndarray] = ()
+    columns: Sequence[np.ndarray] = ()  # further values of each token, int[n] each
 
 
 def join(texts: Sequence[TextTokens], *, cls_id: int, sep_id: int) -> np.ndarray:
     """Put [CLS] before the first text and [SEP] after each text.
 
-    Returns:
-        int32[4 + k, N]: the fields of a TokenRow, then the k further columns of the texts, which are SPECIAL for [CLS]
-        and [SEP].
+    Returns int32[4 + k, N]: the fields of a TokenRow, then the k columns of the texts, SPECIAL for [CLS] and [SEP].
     """
     rows = np.empty((4 + len(texts[0].columns), 1 + sum(len(text.ids) + 1 for text in texts)), np.int32)
     rows[:4, 0], rows[4:, 0] = (cls_id, 0, 0, 0), SPECIAL

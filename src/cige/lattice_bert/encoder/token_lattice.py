@@ -12,8 +12,8 @@ class TokenLattice:
     """The n lattice tokens of a text of P pieces: the pieces, and the vocabulary words that consist of several pieces.
 
     Tokens are sorted by end, then by length: the piece that ends at a place comes first, then the words, short to long.
-        No two tokens have the same span. A word never begins or ends inside a run of letters and digits, and never
-    crosses white space.
+    No two tokens have the same span. A word never begins or ends inside a run of letters and digits, and never crosses
+    white space.
 
     Attributes:
         text: the original text.
@@ -51,11 +51,7 @@ class TokenLattice:
         return np.stack([self.piece_starts[self.starts], self.piece_ends[self.ends - 1]], axis=1)
 
     def part(self, start: int, end: int) -> TokenLattice:
-        """The lattice of pieces [start, end), numbered from `start`; offsets still refer to the whole `text`.
-
-        Raises:
-            ValueError: start or end is not in the text, or end < start.
-        """
+        """The lattice of pieces [start, end), numbered from `start`; offsets still refer to the whole `text`."""
         if not 0 <= start <= end <= self.n_pieces:
             raise ValueError(f"pieces [{start}, {end}) of {self.n_pieces}: expected 0 <= start <= end <= n_pieces")
         first, last = np.searchsorted(self.ends, [start, end], side="right")

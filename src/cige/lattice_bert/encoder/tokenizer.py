@@ -40,9 +40,7 @@ class TokenLines:
 class LatticeTokenizer:
     """Converts texts to lattices of tokens, in time linear in the length of the text and the number of tokens.
 
-    Args:
-        vocabulary: word pieces and words.
-        use_words: False finds only pieces, the input of a character BERT.
+    Without `use_words`, it finds only pieces, the input of a character BERT.
     """
 
     def __init__(self, vocabulary: JointVocabulary, *, use_words: bool = True) -> None:
@@ -82,15 +80,11 @@ class LatticeTokenizer:
 
         Args:
             first, second: texts, or lattices of this tokenizer or parts of them.
-            max_tokens: maximum number of lattice tokens, including special tokens.
-            max_chars: maximum number of positions, which are pieces and special tokens.
-
-        Raises:
-            ValueError: a maximum is smaller than the number of special tokens.
+            max_tokens, max_chars: maximum numbers of lattice tokens and of positions, including special tokens, for
+                which there must be room (ValueError).
         """
-        lattices = [
-            self.tokenize(side) if isinstance(side, str) else side for side in (first, second) if side is not None
-        ]
+        texts = [first] if second is None else [first, second]
+        lattices = [self.tokenize(text) if isinstance(text, str) else text for text in texts]
         return token_inputs(lattices, vocabulary=self.vocabulary, max_tokens=max_tokens, max_chars=max_chars)
 
     def tokenize_lines(self, texts: Iterable[str]) -> Iterator[TokenLines]:
@@ -102,16 +96,15 @@ class LatticeTokenizer:
         pieces, tokens = flat.line_pieces.tolist(), flat.line_tokens.tolist()
         begins = np.cumsum([0, *(len(text) + 1 for text in texts)])
         for k, text in enumerate(texts):
-            begin = np.int32(begins[k])
-            piece, end_piece = pieces[k], pieces[k + 1]
-            token, end_token = tokens[k], tokens[k + 1]
+            begin, piece = np.int32(begins[k]), np.int32(pieces[k])
+            of_tokens, of_pieces = slice(tokens[k], tokens[k + 1]), slice(pieces[k], pieces[k + 1])
             yield TokenLattice(
                 text=text,
-                ids=flat.ids[token:end_token].copy(),  # a view would keep the arrays of the whole block
-                starts=flat.starts[token:end_token] - np.int32(piece),
-                ends=flat.ends[token:end_token] - np.int32(piece),
-                piece_starts=flat.piece_starts[piece:end_piece] - begin,
-                piece_ends=flat.piece_ends[piece:end_piece] - begin,
+                ids=flat.ids[of_tokens].copy(),  # a view would keep the arrays of the whole block
+                starts=flat.starts[of_tokens] - piece,
+                ends=flat.ends[of_tokens] - piece,
+                piece_starts=flat.piece_starts[of_pieces] - begin,
+                piece_ends=flat.piece_ends[of_pieces] - begin,
             )
 
     def _flat(self, texts: list[str]) -> TokenLines:

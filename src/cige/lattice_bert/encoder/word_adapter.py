@@ -60,11 +60,7 @@ class SplitTokens:
 
 
 class WordAdapter(nn.Module):
-    """The table of words and the adapter that reads them.
-
-    Args:
-        width: D of the encoder.
-    """
+    """The table of words and the adapter that reads them; `width` is D of the encoder."""
 
     def __init__(self, config: WordAdapterConfig, *, width: int):
         super().__init__()
@@ -89,9 +85,7 @@ class WordAdapter(nn.Module):
             return values.new_zeros(len(batch), n + 1).scatter(1, place, values)[:, :n]
 
         at = of_pieces(batch.starts)
-        pieces = TokenBatch(
-            ids=of_pieces(batch.ids), starts=at, ends=at, types=of_pieces(batch.types), n_tokens=n_pieces
-        )
+        pieces = TokenBatch(of_pieces(batch.ids), at, at, of_pieces(batch.types), n_pieces)
         order = (~is_word).long().argsort(dim=1, stable=True)[:, : max(1, int(n_words.max()))]
         words = PlacedWords(
             starts=batch.starts.gather(1, order),
@@ -103,11 +97,7 @@ class WordAdapter(nn.Module):
         return SplitTokens(pieces, batch.ids.gather(1, order), words)
 
     def forward(self, hidden: Tensor, split: SplitTokens, *, n_pieces: int) -> Tensor:
-        """float[B, P, D]: the hidden vectors of pieces float[B, P, D], changed by their words.
-
-        Args:
-            n_pieces: number of rows of the table of pieces, after which words are numbered.
-        """
+        """float[B, P, D]: the hidden vectors of pieces float[B, P, D], changed by words (numbered from `n_pieces`)."""
         rows = torch.where(split.words.is_word, split.ids - n_pieces, 0)
         values = self.adapter.values(self.words(rows))
         chosen = choose_words(split.words, max_words=self.config.max_words, choice=self.config.word_choice)

@@ -17,7 +17,7 @@ LENGTHS = (("1", 1, 1), ("2", 2, 2), ("3-4", 3, 4), ("5-8", 5, 8), ("9-16", 9, 1
 
 @dataclass(frozen=True)
 class Census:
-    """Statistics of the instances of an epoch. Shares are between 0 and 1.
+    """Statistics of the instances of the first epoch. Shares are between 0 and 1.
 
     Attributes:
         n_instances: number of instances of the epoch; n_seen: number of those that were examined, drawn at random.
@@ -42,17 +42,16 @@ class Census:
     masked_by_length: dict[str, tuple[int, float]]
 
 
-def census(instances: InstanceSet, *, n_most: int = 5000, epoch: int = 0, seed: int = 0) -> Census:
-    """Compute the statistics of up to `n_most` instances of an epoch."""
-    n_tokens = instances.n_tokens(epoch)
-    n = len(n_tokens)
-    numbers = np.random.default_rng(seed).permutation(n)[:n_most].tolist()
-    seen = [instances.instance(epoch, number) for number in numbers]
-    sizes, is_masked = _masked(instances, seen, epoch, numbers)
+def census(instances: InstanceSet, *, n_most: int = 5000) -> Census:
+    """Compute the statistics of up to `n_most` instances."""
+    n_tokens = instances.n_tokens(0)
+    numbers = np.random.default_rng(0).permutation(len(n_tokens))[:n_most].tolist()
+    seen = [instances.instance(0, number) for number in numbers]
+    sizes, is_masked = _masked(instances, seen, numbers)
     labelled = np.array([instance.sentence_label != NO_LABEL for instance in seen])
-    is_whole = np.array([not instances.passage(epoch, number).document_ends for number in numbers])
+    is_whole = np.array([not instances.passage(0, number).document_ends for number in numbers])
     return Census(
-        n_instances=n,
+        n_instances=len(n_tokens),
         n_seen=len(seen),
         n_characters=float(np.mean([instance.row.ends[-1] + 1 for instance in seen])),
         n_tokens=float(n_tokens.mean()),
@@ -76,16 +75,14 @@ def long_documents(shards: Sequence[Shard], n_characters: int) -> tuple[float, f
     return float(is_long.mean()), float(sizes[is_long].sum() / sizes.sum())
 
 
-def _masked(
-    instances: InstanceSet, seen: list[Instance], epoch: int, numbers: list[int]
-) -> tuple[np.ndarray, np.ndarray]:
+def _masked(instances: InstanceSet, seen: list[Instance], numbers: list[int]) -> tuple[np.ndarray, np.ndarray]:
     """int[n], bool[n]: the number of tokens of each unit that is masked as a whole, and whether it was masked."""
     sizes, is_masked = [], []
     for instance, number in zip(seen, numbers, strict=True):
         groups = instances.groups(instance)
         group_sizes = np.bincount(groups[groups != NO_GROUP])
         hit = np.zeros(len(group_sizes), np.bool_)
-        hit[groups[instances.masked(epoch, number).positions]] = True
+        hit[groups[instances.masked(0, number).positions]] = True
         sizes.append(group_sizes[group_sizes > 0])
         is_masked.append(hit[group_sizes > 0])
     return np.concatenate(sizes), np.concatenate(is_masked)

@@ -38,8 +38,7 @@ class CorpusReport:
     Attributes:
         n_documents, n_lines, n_characters: numbers after cutting.
         n_blank: lines of only white space; several in a row count as one document boundary.
-        n_bad: lines that were left out because they are not UTF-8 or contain a NUL; bad_lines shows the first
-            of them.
+        n_bad: lines that were left out because they are not UTF-8 or contain a NUL; bad_lines: the first of them.
         n_cut_lines: lines that were longer than max_line; n_forced: cuts that had to be made without punctuation.
         n_cut_documents: documents that were longer than max_document.
     """
@@ -89,10 +88,7 @@ class CorpusReport:
 
 
 def documents_of(stretch: Stretch, rules: CorpusRules, report: CorpusReport) -> Iterator[tuple[str, ...]]:
-    """Yield the lines of each document of a stretch that is not empty.
-
-    Args:
-        report: updated while reading.
+    """Yield the lines of each document of a stretch that is not empty, and update the report.
 
     Raises:
         CigeError: the file cannot be read or is not UTF-8 text.

@@ -23,11 +23,9 @@ MOST_HELD_OUT = 5_000_000  # pieces to evaluate on; further held-out documents a
 
 @dataclass(frozen=True)
 class PretrainingData:
-    """The data that `make_data` wrote.
+    """The data that `make_data` wrote, with the joint vocabulary of its token ids.
 
     Attributes:
-        folder: folder of the data.
-        vocabulary: the joint vocabulary of the token ids.
         train: shards to train on, opened as they are read; held_out: shards to evaluate on, which may be empty.
         has_words: whether the data include the words of jieba's segmentation.
         n_tokens, n_pieces: lattice tokens and characters (word pieces) in `train`.
@@ -45,14 +43,11 @@ class PretrainingData:
 
 
 def open_data(folder: str | Path, *, check_contents: bool = True, check_as_opened: bool = False) -> PretrainingData:
-    """Open a data folder.
+    """Open a data folder; raises DataError if it is none or incomplete, or a shard is missing, damaged or replaced.
 
     Args:
         check_contents: whether to compare the checksums of all files now rather than only their sizes.
         check_as_opened: whether to compare those of a shard when training reads it for the first time.
-
-    Raises:
-        DataError: it is not a data folder, it is incomplete, or a shard is missing, damaged or was replaced.
     """
     folder = Path(folder)
     facts = read_manifest(folder, kind=PRETRAINING_DATA, version=VERSION, error=DataError)
@@ -76,6 +71,7 @@ def open_data(folder: str | Path, *, check_contents: bool = True, check_as_opene
     if not n_tokens:
         raise DataError(f"{folder}: no tokens; the tokeniser found none in any line of the corpus")
     n_held_out = [_n_held_out(shard) for shard in train.values()]
+    checksums = {name: shard["sha256"] for name, shard in shards.items()}
     return PretrainingData(
         folder=folder,
         vocabulary=vocabulary,
@@ -86,9 +82,7 @@ def open_data(folder: str | Path, *, check_contents: bool = True, check_as_opene
         has_words=bool(facts["settings"].get("segment_words")),
         n_tokens=n_tokens,
         n_pieces=n_pieces,
-        fingerprint=hashlib.sha256(
-            to_json([facts["vocabulary"], {name: shard["sha256"] for name, shard in shards.items()}]).encode()
-        ).hexdigest(),
+        fingerprint=hashlib.sha256(to_json([facts["vocabulary"], checksums]).encode()).hexdigest(),
     )
 
 

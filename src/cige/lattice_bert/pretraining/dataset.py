@@ -22,19 +22,13 @@ CLAUSE_ENDS = frozenset("，；：,;:")
 
 @dataclass(frozen=True)
 class TokenIds:
-    """The ids of special tokens, and the number of ids.
-
-    Attributes:
-        cls_id, sep_id, mask_id: ids of [CLS], [SEP] and [MASK].
-        n_ids: random tokens are drawn from 0 .. n_ids - 1.
-        clause_ends: ids of the commas, colons and semicolons at which a long sentence can be cut for the order task.
-    """
+    """The ids of special tokens, and the number of ids."""
 
     cls_id: int
     sep_id: int
     mask_id: int
-    n_ids: int
-    clause_ends: tuple[int, ...] = ()
+    n_ids: int  # random tokens are drawn from 0 .. n_ids - 1
+    clause_ends: tuple[int, ...] = ()  # commas, colons and semicolons that can cut a long sentence for the order task
 
     @classmethod
     def of(cls, vocabulary: JointVocabulary, *, use_words: bool) -> TokenIds:
@@ -89,11 +83,7 @@ class MaskedInstance:
 class InstanceSet:
     """Every instance of every round over some shards. A round is an epoch, or with `window` a part of one.
 
-    Attributes:
-        rounds_per_epoch: number of rounds of an epoch.
-
     Args:
-        shards: tokenised documents.
         room: the maximum size of an instance; the same for models with and without words, so that both read the same
             text.
         seed: determines the text, the order of its parts and what is masked, together with the epoch and the number.
@@ -115,9 +105,7 @@ class InstanceSet:
         self._all_shards = shards
         self._window = min(window or len(shards), len(shards))
         self.rounds_per_epoch = -(-len(shards) // self._window) if len(shards) else 1
-        self._config = config
-        self._ids = ids
-        self._seed = seed
+        self._config, self._ids, self._seed = config, ids, seed
         self._round = -1
         self._shards: list[Shard] = []
         self._packs: list[Packs] = []
@@ -165,25 +153,23 @@ class InstanceSet:
             return instance.segments
         if self._config.masking == "words":
             return instance.words
-        is_special = instance.words == NO_GROUP
-        return np.where(is_special, NO_GROUP, np.arange(len(is_special)))
+        return np.where(instance.words == NO_GROUP, NO_GROUP, np.arange(len(instance.words)))
 
     def _instance(self, round: int, number: int, rng: np.random.Generator) -> Instance:
         self._open(round)
         shard, pack = self._place(number)
+        ids, config = self._ids, self._config
         parts, label = make_parts(
             self._shards,
             self._packs,
             shard=shard,
             pack=pack,
             room=self.room,
-            task=self._config.sentence_task,
-            clause_ends=self._ids.clause_ends,
+            task=config.sentence_task,
+            clause_ends=ids.clause_ends,
             rng=rng,
         )
-        return assemble(
-            parts, label, cls_id=self._ids.cls_id, sep_id=self._ids.sep_id, use_words=self._config.use_words
-        )
+        return assemble(parts, label, cls_id=ids.cls_id, sep_id=ids.sep_id, use_words=config.use_words)
 
     def _place(self, number: int) -> tuple[int, int]:
         """The shard of an instance, and its number in the shard."""

@@ -10,9 +10,8 @@ import numpy as np
 from cige.lattice_bert.encoder.segments import segments_of
 from cige.lattice_bert.encoder.token_inputs import TextTokens, TokenRow, join
 from cige.lattice_bert.pretraining.masking import NO_GROUP
-from cige.lattice_bert.pretraining.order import find_block
 from cige.lattice_bert.pretraining.packing import Packs, Reach, Room
-from cige.lattice_bert.pretraining.passage import Part, Passage
+from cige.lattice_bert.pretraining.passage import Part, Passage, find_block
 from cige.lattice_bert.pretraining.shards import Shard
 
 SentenceTask = Literal["order", "three_way"]
@@ -25,7 +24,6 @@ class Instance:
     """The input of a model before masking, with n tokens.
 
     Attributes:
-        row: the tokens.
         segments: int32[n], the segment of each token, NO_GROUP for [CLS] and [SEP]. Without words, these are still the
             segments of the whole lattice.
         words: int32[n], the word of the segmentation that contains each character; for a lattice word, that of its

@@ -8,10 +8,15 @@ data/
 
 from __future__ import annotations
 
+import multiprocessing
 import time
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -23,8 +28,8 @@ from cige.lattice_bert.encoder.joint_vocabulary import JointVocabulary
 from cige.lattice_bert.kinds import PRETRAINING_DATA
 from cige.lattice_bert.pretraining.corpus import CorpusReport
 from cige.lattice_bert.pretraining.make_shard import VOCABULARY, DataSettings, ShardJob
-from cige.lattice_bert.pretraining.shard_workers import ENGINES
-from cige.lattice_bert.pretraining.units import cut_units
+from cige.lattice_bert.pretraining.shards import ShardEntry
+from cige.lattice_bert.pretraining.units import Unit, cut_units
 
 VERSION = 2  # of the index; in version 1, held-out documents had separate shards
 _BYTES_PER_CHARACTER = 3  # of Chinese text in UTF-8
@@ -47,9 +52,7 @@ def make_data(
     Args:
         corpus: text files (plain, .gz or .xz) with one sentence per line and a blank line between documents.
         vocabulary: folder of a JointVocabulary.
-        output: folder to write.
-        n_workers: number of processes, or of tasks of Ray.
-        engine: "local" for processes of this machine, "ray" for tasks of a Ray cluster.
+        engine: "local" for `n_workers` processes of this machine, "ray" for as many tasks of a Ray cluster.
 
     Raises:
         CigeError: the corpus or the vocabulary cannot be read, or `output` holds shards made from something else.
@@ -100,3 +103,64 @@ def _claim(folder: Path, words: JointVocabulary) -> None:
     if folder.is_dir() and any(folder.iterdir()):
         raise DataError(f"{folder}: there already, and not pre-training data; choose another output folder")
     words.save(folder / VOCABULARY)
+
+
+Workers = Callable[[ShardJob, Iterator[Unit], int], Iterator[ShardEntry]]
+
+
+def in_processes(job: ShardJob, units: Iterator[Unit], n_processes: int) -> Iterator[ShardEntry]:
+    """Yield the entry of each shard as it is finished, in any order; raises CigeError if a process died."""
+    if n_processes == 1:
+        yield from map(job.make, units)
+        return
+    running: set[Future[ShardEntry]] = set()
+    # Spawned, not forked: the caller may have threads (torch), which a fork would break.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(n_processes, mp_context=context) as pool:
+        try:
+            for unit in units:
+                running.add(pool.submit(job.make, unit))
+                if len(running) > 2 * n_processes:  # limits how far compressed files are decompressed ahead
+                    done, running = wait(running, return_when=FIRST_COMPLETED)
+                    yield from [future.result() for future in done]
+            yield from [future.result() for future in running]
+        except BrokenProcessPool as reason:
+            raise CigeError(
+                f"a process died while it made a shard in {job.folder} ({reason}); most often memory ran out. Finished "
+                "shards are kept: run the same command again, with fewer processes or a smaller shard size"
+            ) from reason
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def on_ray(job: ShardJob, units: Iterator[Unit], n_tasks: int) -> Iterator[ShardEntry]:
+    """The same with up to `n_tasks` tasks of Ray, each on one core of any node; a task whose worker dies runs again.
+
+    Corpus and output must be on storage that all nodes share. The current Ray session is used, or that of RAY_ADDRESS,
+    or a new local one.
+    """
+    try:
+        import ray
+    except ImportError as reason:
+        raise CigeError(f"engine 'ray' needs Ray ({reason}); pip install 'cige[ray]'") from reason
+    task, shared = ray.remote(num_cpus=1)(_make), ray.put(job)
+    running: deque[Any] = deque()
+    try:
+        for unit in units:
+            running.append(task.remote(shared, unit))
+            if len(running) >= n_tasks:
+                done, rest = ray.wait(list(running), num_returns=1)
+                running = deque(rest)
+                yield ray.get(done[0])
+        while running:
+            yield ray.get(running.popleft())
+    except ray.exceptions.RayTaskError as error:
+        raise (error.cause if isinstance(error.cause, CigeError) else error) from error
+
+
+def _make(job: ShardJob, unit: Unit) -> ShardEntry:
+    return job.make(unit)
+
+
+ENGINES: dict[str, Workers] = {"local": in_processes, "ray": on_ray}

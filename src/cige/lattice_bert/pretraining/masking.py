@@ -16,7 +16,7 @@ def budget(n_tokens: int, mask_prob: float) -> int:
 
 
 def select_evenly(groups: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
-    """Select whole groups, each with the same probability, so that `n` tokens are selected on average.
+    """bool[n_tokens]: whole groups, each with the same probability, so that `n` tokens are selected on average.
 
     The groups are placed around a circle in random order, and those that begin within a random arc of n tokens are
     selected. Each group therefore has a probability of n divided by the number of tokens, whatever its length. The last
@@ -24,9 +24,6 @@ def select_evenly(groups: np.ndarray, n: int, rng: np.random.Generator) -> np.nd
 
     Args:
         groups: int[n_tokens], the group of each token (a segment, a word or a single token), or NO_GROUP.
-
-    Returns:
-        bool[n_tokens].
     """
     sizes, numbers = _sizes(groups)
     order = rng.permutation(numbers)
@@ -40,15 +37,10 @@ def select_evenly(groups: np.ndarray, n: int, rng: np.random.Generator) -> np.nd
 
 
 def select_within(groups: np.ndarray, n_most: int, rng: np.random.Generator) -> np.ndarray:
-    """Select whole groups in random order as long as they fit into the budget of `n_most` tokens.
+    """bool[n_tokens]: whole groups in random order as long as they fit into the budget of `n_most` tokens.
 
     This is how the released code masks. Long groups fit less often, so they are selected less often than short ones.
-
-    Args:
-        groups: int[n_tokens], as in `select_evenly`.
-
-    Returns:
-        bool[n_tokens].
+    `groups` are as in `select_evenly`.
     """
     sizes, numbers = _sizes(groups)
     chosen = np.zeros(len(sizes) + 1, np.bool_)

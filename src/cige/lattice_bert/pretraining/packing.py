@@ -18,15 +18,10 @@ _N_DRAWS = 1024
 
 @dataclass(frozen=True)
 class Room:
-    """The maximum size of an instance, including [CLS] and both [SEP].
+    """The maximum size of an instance, including [CLS] and both [SEP]."""
 
-    Attributes:
-        n_characters: number of pieces (characters, and the word pieces of other scripts).
-        n_tokens: number of lattice tokens.
-    """
-
-    n_characters: int
-    n_tokens: int
+    n_characters: int  # pieces: characters, and the word pieces of other scripts
+    n_tokens: int  # lattice tokens
 
     @property
     def n_text_characters(self) -> int:
@@ -57,10 +52,9 @@ class Packs:
 
 
 class Reach:
-    """Finds how far an instance can extend. A position is the number, in its shard, of the piece that follows it.
+    """Finds how far an instance can extend within lines [first, end) of a shard, or in all of it.
 
-    Args:
-        lines: the lines [first, end) of the shard to use; all of them by default.
+    A position is the number, in its shard, of the piece that follows it.
     """
 
     def __init__(self, shard: Shard, lines: tuple[int, int] | None = None):
@@ -104,8 +98,7 @@ def pack_shard(shard: Shard, room: Room, *, short_prob: float, other_prob: float
     token that crosses the cut is in neither.
 
     Args:
-        short_prob: share of instances whose length is drawn uniformly from 2 characters upwards, so that short texts
-            occur in training; such an instance ends with the line that reaches this length.
+        short_prob: share of instances that end with the line that reaches a random length, from 2 characters upwards.
         other_prob: share of instances whose second part comes from another document; such an instance contains only the
             lines before a random one, and the others begin the next instance.
     """

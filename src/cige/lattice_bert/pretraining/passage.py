@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, fields
+from itertools import pairwise
 
 import numpy as np
 
@@ -12,12 +13,7 @@ from cige.lattice_bert.pretraining.shards import Shard
 
 @dataclass(frozen=True)
 class Part:
-    """A part of an instance, with pieces numbered from 0.
-
-    Attributes:
-        ids, starts, lengths: int[n], as in a Shard.
-        word_starts: bool[n_pieces].
-    """
+    """A part of an instance, with pieces numbered from 0; the fields are those of a Shard."""
 
     ids: np.ndarray
     starts: np.ndarray
@@ -76,3 +72,39 @@ class Passage:
         word_starts = shard.word_starts[start:end].copy()
         word_starts[0] = True  # the rest of a word that was cut counts as a word
         return Part(ids, starts - np.int32(start - number), lengths, word_starts)
+
+
+@dataclass(frozen=True)
+class Block:
+    """Two consecutive texts of one document, as positions in a shard: [start, middle) and [middle, end)."""
+
+    start: int
+    middle: int
+    end: int
+
+
+def find_block(passage: Passage, *, clause_ends: tuple[int, ...], rng: np.random.Generator) -> Block | None:
+    """Find two texts within a passage; None if there are none.
+
+    Both consist of whole lines of one document, the document with the most text in whole lines of the passage, and they
+    meet at a random end of a line. If no document has two whole lines in the passage, whole clauses are used instead of
+    lines (by the ids of pieces that end one), so that the order is predicted for long sentences as well.
+
+    The text around the block stays in place. An instance may therefore begin or end within a line, or in another
+    document, without revealing the order: both parts begin and end in the same way, whichever comes first.
+    """
+    edges = [passage.start, *passage.document_ends, passage.end]
+    places = _most_text(passage.line_ends, edges) or _most_text(passage.places_after(clause_ends), edges)
+    if not places:
+        return None
+    return Block(places[0], places[int(rng.integers(1, len(places) - 1))], places[-1])
+
+
+def _most_text(places: list[int], edges: list[int]) -> list[int]:
+    """The positions between two neighbouring edges with the most text between the first and last; at least three."""
+    best: list[int] = []
+    for start, end in pairwise(edges):
+        inside = places[bisect_left(places, start) : bisect_right(places, end)]
+        if len(inside) >= 3 and (not best or inside[-1] - inside[0] > best[-1] - best[0]):
+            best = inside
+    return best

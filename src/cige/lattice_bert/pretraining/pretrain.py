@@ -24,7 +24,7 @@ import torch
 from cige.engine.checkpoint import reporting_write_errors
 from cige.engine.history import Record, RunState
 from cige.engine.parallel import is_sharded, whole_weights
-from cige.engine.run import RunKind, RunOptions, Training, run
+from cige.engine.run import RunKind, Training, run
 from cige.engine.run_config import RunConfig
 from cige.engine.run_folder import MODEL, RunResult
 from cige.engine.trainer import Trainer
@@ -47,11 +47,8 @@ class PretrainResult(RunResult):
     """The result of a run.
 
     Attributes:
-        name: the name of the recipe; seed: the seed of the run.
-        n_steps: number of optimiser steps; n_parameters: number of trained parameters.
-        n_tokens: number of tokens read, without padding; seconds: time of training, including earlier sessions of a
-            resumed run.
-        history: the records; `logs` are those of training, `evaluations` those of held-out text.
+        name: of the recipe; n_steps: number of optimiser steps; n_parameters: number of trained parameters.
+        n_tokens: tokens read, without padding; seconds: time of training, also of earlier sessions of a resumed run.
         origins: the origin of the tokens in a run that was initialised with another model, else None.
         data: the fingerprint of the data; "" in results of earlier versions.
     """
@@ -100,10 +97,7 @@ def pretrain(
         data_dir: a folder that `make_data` wrote.
         seed: determines the initial weights, instances, masks and dropout.
         device: "auto" (a GPU if there is one), "cpu" or "cuda".
-        stop_after: number of seconds after which to write a checkpoint and stop.
-
-    Returns:
-        The result, or None if the time was up before the last step.
+        stop_after: number of seconds after which to write a checkpoint and stop; the result is None then.
 
     Raises:
         CigeError: see its subclasses; RecipeError if `output_dir` holds a run of another recipe or seed, or a finished
@@ -117,16 +111,27 @@ def pretrain(
         check_finished=partial(_check_same_data, data_dir),
         may_skip_weights=False,
     )
-    stop_at = math.inf if stop_after is None else time.monotonic() + stop_after
-    options = RunOptions(seed=seed, device=device, resume=resume, show_progress=show_progress, stop_at=stop_at)
-    return run(kind, partial(_begin, recipe, folder, seed, data_dir), folder, recipe, options)
+    return run(
+        kind,
+        partial(_begin, recipe, folder, seed, data_dir),
+        folder,
+        recipe,
+        seed=seed,
+        device=device,
+        resume=resume,
+        show_progress=show_progress,
+        stop_at=math.inf if stop_after is None else time.monotonic() + stop_after,
+    )
 
 
 def _begin(
     recipe: PretrainRecipe, folder: Path, seed: int, data_dir: str | Path, accelerator: Accelerator
 ) -> Training[PretrainResult]:
     data = open_data(data_dir, check_contents=False, check_as_opened=accelerator.is_main_process)
-    _check_data(recipe, data)
+    if recipe.instances.masking == "words" and not data.has_words:
+        raise RecipeError(
+            f"{data.folder}: made without words, which instances.masking=words needs; make the data with words"
+        )
     model, origins = _make_model(recipe, data, seed)
     model.bert.recomputes_layers = recipe.training.gradient_checkpointing
     ends = list(accumulate(phase.n_steps for phase in recipe.phases))
@@ -153,24 +158,22 @@ def _begin(
 
     return Training(
         model,
-        replace(_run_config(recipe), sharding=recipe.training.sharding, shards=list(model.bert.layers)),
+        RunConfig(
+            name=recipe.name,
+            n_steps=recipe.n_steps,
+            optimizer=recipe.optimizer,
+            schedule=recipe.schedule,
+            checkpoints=recipe.checkpoints,
+            log_every=recipe.training.log_every,
+            eval_every=recipe.training.eval_every,
+            n_workers=recipe.training.n_workers,
+            sharding=recipe.training.sharding,
+            shards=list(model.bert.layers),
+        ),
         _origin(model, data),
         [PretrainingObjective(phase, recipe, data, seed=seed) for phase in recipe.phases],
         finish,
         after=save_short,
-    )
-
-
-def _run_config(recipe: PretrainRecipe) -> RunConfig:
-    return RunConfig(
-        name=recipe.name,
-        n_steps=recipe.n_steps,
-        optimizer=recipe.optimizer,
-        schedule=recipe.schedule,
-        checkpoints=recipe.checkpoints,
-        log_every=recipe.training.log_every,
-        eval_every=recipe.training.eval_every,
-        n_workers=recipe.training.n_workers,
     )
 
 
@@ -194,13 +197,6 @@ def _check_same_data(data_dir: str | Path, result: PretrainResult) -> None:
         raise RecipeError(
             f"{result.folder} holds a finished run on other data than {data_dir}; choose another output folder, or "
             "start over with resume=False (--no-resume)"
-        )
-
-
-def _check_data(recipe: PretrainRecipe, data: PretrainingData) -> None:
-    if recipe.instances.masking == "words" and not data.has_words:
-        raise RecipeError(
-            f"{data.folder}: made without words, which instances.masking=words needs; make the data with words"
         )
 
 

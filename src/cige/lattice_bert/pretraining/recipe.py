@@ -7,9 +7,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from cige.engine.parallel import Sharding
-from cige.engine.schedule import warmup_problems
-from cige.engine.settings import CheckpointConfig, OptimizerConfig, Precision, ScheduleConfig
+from cige.engine.settings import CheckpointConfig, OptimizerConfig, Precision, ScheduleConfig, Sharding, warmup_problems
 from cige.errors import RecipeError
 from cige.lattice_bert.encoder.network_config import SIZES, LatticeBertConfig
 from cige.lattice_bert.kinds import PRETRAIN
@@ -107,16 +105,7 @@ class PretrainRecipe:
 
 
 def load_pretrain_recipe(recipe: str | Path, overrides: Overrides = None) -> PretrainRecipe:
-    """Read a recipe.
-
-    Args:
-        recipe: the name of a recipe that ships with cige (`pretrain/tiny`) or a YAML file. With `extends:` and the name
-            or path of another recipe, a file states only what differs from that recipe.
-        overrides: {"short.n_steps": 100} or ["short.n_steps=100"]; they take precedence over the file.
-
-    Raises:
-        RecipeError: no such recipe, bad YAML, an unknown key, a wrong type, or settings that contradict each other.
-    """
+    """Read a recipe by name (`pretrain/tiny`) or from a YAML file, as `cige.training.recipe.load_recipe` does."""
     return resolve_pretrain_recipe(recipe, overrides)[0]
 
 

@@ -49,35 +49,30 @@ class Shard:
     word_starts: np.ndarray
 
     def parted(self, n_last: int) -> tuple[Shard, Shard]:
-        """The shard without its last `n_last` documents, and these documents. Only the latter are copied.
-
-        Raises:
-            DataError: there are not so many documents.
-        """
+        """The shard without its last `n_last` documents, and these documents; DataError if there are not so many."""
         n_documents = len(self.document_lines) - 1
         if not 0 <= n_last <= n_documents:
             raise DataError(f"{n_last} documents are held out of {n_documents}; make the data again")
-        line = int(self.document_lines[n_documents - n_last])
-        token, piece = int(self.line_tokens[line]), int(self.line_pieces[line])
-        first = Shard(
-            ids=self.ids[:token],
-            starts=self.starts[:token],
-            lengths=self.lengths[:token],
-            line_tokens=self.line_tokens[: line + 1],
-            line_pieces=self.line_pieces[: line + 1],
-            document_lines=self.document_lines[: n_documents - n_last + 1],
-            word_starts=self.word_starts[:piece],
+        return self._part(0, n_documents - n_last), self._part(n_documents - n_last, n_documents)
+
+    def _part(self, first: int, end: int) -> Shard:
+        """Documents [first, end). Those from the first one on are not copied, and stay mapped."""
+        line, end_line = self.document_lines[[first, end]].tolist()
+        token, end_token = self.line_tokens[[line, end_line]].tolist()
+        piece, end_piece = self.line_pieces[[line, end_line]].tolist()
+
+        def moved(offsets: np.ndarray, by: int) -> np.ndarray:
+            return offsets - offsets.dtype.type(by) if first else offsets
+
+        return Shard(
+            ids=self.ids[token:end_token],
+            starts=moved(self.starts[token:end_token], piece),
+            lengths=self.lengths[token:end_token],
+            line_tokens=moved(self.line_tokens[line : end_line + 1], token),
+            line_pieces=moved(self.line_pieces[line : end_line + 1], piece),
+            document_lines=moved(self.document_lines[first : end + 1], line),
+            word_starts=self.word_starts[piece:end_piece],
         )
-        last = Shard(
-            ids=self.ids[token:].copy(),
-            starts=self.starts[token:] - np.int32(piece),
-            lengths=self.lengths[token:].copy(),
-            line_tokens=self.line_tokens[line:] - token,
-            line_pieces=self.line_pieces[line:] - piece,
-            document_lines=self.document_lines[n_documents - n_last :] - line,
-            word_starts=self.word_starts[piece:].copy(),
-        )
-        return first, last
 
     @property
     def counts(self) -> dict[str, int]:
@@ -125,22 +120,14 @@ def write_shard(shard: Shard, folder: Path, *, n_held_out: int = 0, **facts: Any
 
 
 def check_shard(folder: Path, *, check_contents: bool = False) -> JsonObject:
-    """Check that every file of a shard exists in full size, and return the facts of its manifest; raises DataError.
-
-    Args:
-        check_contents: whether to compare sha256 as well, which reads every byte.
-    """
+    """The facts of a shard's manifest; DataError if a file is missing, has another size or, if checked, sha256."""
     return read_manifest(folder, kind=SHARD, version=VERSION, error=DataError, check_contents=check_contents)
 
 
 def open_shard(folder: Path, *, n_ids: int | None = None) -> Shard:
     """Map the arrays of a shard into memory, those of its held-out documents too, and check that they fit together.
 
-    Args:
-        n_ids: number of ids of its vocabulary, which no id may reach; None does not check this.
-
-    Raises:
-        DataError: one cannot be read, or they do not fit together.
+    No id may reach `n_ids`, unless that is None. Raises DataError if an array cannot be read or does not fit.
     """
     try:
         arrays = {field.name: load_array(folder / f"{field.name}.npy") for field in fields(Shard)}
@@ -154,10 +141,8 @@ class ShardList(Sequence[Shard]):
     """The train documents of some shards; the shards that were used last stay open.
 
     Args:
-        folders: of the shards.
         n_held_out: how many documents at the end of each shard are held out.
         check_contents: whether to compare the checksums of a shard when it is opened for the first time.
-        n_ids: number of ids of the vocabulary, which no id of a shard may reach; None does not check this.
     """
 
     def __init__(
@@ -219,10 +204,7 @@ def joined(shards: Sequence[Shard]) -> Shard:
 
 
 def _check_arrays(arrays: Mapping[str, np.ndarray], *, n_ids: int | None) -> None:
-    """Raise a ValueError if an array has another form, or numbers that lead out of another array.
-
-    This takes about as long as reading them once.
-    """
+    """Raise a ValueError if an array has another form, or leads out of another; as fast as reading them once."""
     for name, dtype in _TYPES.items():
         array = arrays[name]
         if array.ndim != 1 or array.dtype != dtype:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 
 import torch
 from torch import Tensor
@@ -68,19 +68,15 @@ def initialise_from(
     given, new = source.network.state_dict(), model.state_dict()
     if not isinstance(source.network, LatticeBertForPreTraining):
         given = {f"bert.{name}": weight for name, weight in given.items()}
-    given = {name: weight for name, weight in given.items() if not _is_another_head(name, weight, new)}
+    is_other = {name for name in given if name.startswith("sentence.") and new[name].shape != given[name].shape}
+    given = {name: weight for name, weight in given.items() if name not in is_other}
     _check_sizes(model.config, source.config, new, given)
-    n_tokens = model.config.n_tokens
-    rows, origins = _rows(vocabulary, source.vocabulary, n_tokens)
+    rows, origins = _rows(vocabulary, source.vocabulary, model.config.n_tokens)
     for name in _ROWS:
         if name in given:
             given[name] = _taken(new[name], given[name], rows)
     model.load_state_dict(new | given)
     return origins
-
-
-def _is_another_head(name: str, weight: Tensor, new: dict[str, Tensor]) -> bool:
-    return name.startswith("sentence.") and new[name].shape != weight.shape
 
 
 def _check_sizes(
@@ -91,11 +87,11 @@ def _check_sizes(
         name in new and name in given and (name in _ROWS or new[name].shape == given[name].shape) for name in encoder
     ):
         return
-    names = [field.name for field in fields(config) if field.name != "n_tokens"]
+    there = asdict(of_source)
     differing = [
-        f"{name} {getattr(config, name)} (there {getattr(of_source, name)})"
-        for name in names
-        if getattr(config, name) != getattr(of_source, name)
+        f"{name} {value} (there {there[name]})"
+        for name, value in asdict(config).items()
+        if name != "n_tokens" and value != there[name]
     ]
     raise RecipeError(
         f"start_from: that model has other weights than the recipe's: {', '.join(differing)}; leave `model` out of the "

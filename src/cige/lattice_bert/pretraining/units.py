@@ -41,12 +41,7 @@ class Stretch:
     ends_inside: bool = False
 
     def read(self) -> bytes:
-        """The bytes.
-
-        Raises:
-            LexiconError: the file cannot be read, or is UTF-16.
-            DataError: the file has become shorter.
-        """
+        """The bytes; raises LexiconError if the file cannot be read or is UTF-16, DataError if it became shorter."""
         raw = self._bytes() if self.text is None else self.text
         if len(raw) != self.stop - self.start:
             raise DataError(f"{self.path}: became shorter while it was read; start again without changing it")

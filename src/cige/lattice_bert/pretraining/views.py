@@ -12,7 +12,7 @@ from cige.drawing.figures import drawn_with_fonts_for, markdown_table, names_of_
 from cige.engine.history import Record
 from cige.engine.run_folder import RECIPE
 from cige.errors import CigeError
-from cige.lattice_bert.pretraining.figures import per_cent
+from cige.lattice_bert.pretraining.objective import per_cent
 from cige.lattice_bert.pretraining.pretrain import PretrainResult
 from cige.recipes.recipe_file import read_recipe_file
 
@@ -31,12 +31,8 @@ def held_out_table(results: Sequence[PretrainResult]) -> str:
     body = []
     names = names_of_folders([str(result.folder) for result in results])
     for run, result in zip(names, results, strict=True):
-        facts = (
-            run,
-            f"{result.n_parameters / 1e6:.1f}M",
-            f"{result.n_tokens / 1e6:.1f}",
-            f"{result.seconds / 60:.0f}",
-        )
+        size, tokens = f"{result.n_parameters / 1e6:.1f}M", f"{result.n_tokens / 1e6:.1f}"
+        facts = (run, size, tokens, f"{result.seconds / 60:.0f}")
         for name, record in _ends_of_phases(result):
             body.append([*facts, name, *(_figures(record) if record else ["-"] * 5)])
             facts = ("", "", "", "")

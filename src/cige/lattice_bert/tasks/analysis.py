@@ -33,19 +33,12 @@ _TITLES_WITH_KEYWORDS = ("tnews", "tnews_toutiao")  # their second text is a lis
 
 @dataclass(frozen=True)
 class Group:
-    """A group of examples, and how many of them each model answered correctly.
-
-    Attributes:
-        name: description of the group.
-        n_examples: number of examples.
-        n_correct: number of correct answers of each model, as the mean of its runs.
-        sds: standard deviation of each model's accuracy over its runs, 0..1; empty if each model has one run.
-    """
+    """A group of examples, and how many of them each model answered correctly, as the mean of its runs."""
 
     name: str
     n_examples: int
     n_correct: tuple[float, ...]
-    sds: tuple[float, ...] = ()
+    sds: tuple[float, ...] = ()  # of each model's accuracy over its runs, 0..1; empty if each model has one run
 
     @property
     def accuracies(self) -> tuple[float | None, ...]:
@@ -59,30 +52,19 @@ class Group:
         return tuple((n - first) / self.n_examples if self.n_examples else None for n in others)
 
     def to_dict(self) -> dict[str, object]:
-        return {
-            "name": self.name,
-            "n_examples": self.n_examples,
-            "n_correct": list(self.n_correct),
-            "accuracies": list(self.accuracies),
-            "gains": list(self.gains),
-        } | ({"sds": list(self.sds)} if self.sds else {})
+        values = {"n_correct": self.n_correct, "accuracies": self.accuracies, "gains": self.gains, "sds": self.sds}
+        lists = {name: list(of_models) for name, of_models in values.items() if name != "sds" or self.sds}
+        return {"name": self.name, "n_examples": self.n_examples, **lists}
 
 
 @dataclass(frozen=True)
 class EntityErrors:
-    """Counts of the entities that one model predicted, as means over its runs.
-
-    Attributes:
-        n_predicted: number of predicted entities.
-        n_wrong: number of predicted entities that do not equal a gold entity in span and type.
-        n_nested: number of wrong entities that are nested with a gold entity.
-        sds: standard deviations of these three over the runs; empty if there is one run.
-    """
+    """Counts of the entities that one model predicted, as means over its runs."""
 
     n_predicted: float
-    n_wrong: float
-    n_nested: float
-    sds: tuple[float, ...] = ()
+    n_wrong: float  # of these, not equal to a gold entity in span and type
+    n_nested: float  # of the wrong ones, nested with a gold entity
+    sds: tuple[float, ...] = ()  # of the three over the runs; empty if there is one run
 
     @property
     def counts(self) -> tuple[float, float, float]:
@@ -95,15 +77,14 @@ class EntityErrors:
 
 def analysis_of(task: Task) -> str:
     """LENGTH, KEYWORDS or NESTED, whichever suits a task; raises a DataError that lists the tasks if there is none."""
-    task_kind = _suitable(task)
-    if task_kind is None:
-        lists: dict[str, list[str]] = {}
-        for other in TASKS.values():
-            if (kind := _suitable(other)) is not None:
-                lists.setdefault(kind, []).append(other.name)
-        known = "; ".join(f"{', '.join(names)} ({kind})" for kind, names in lists.items())
-        raise DataError(f"there is no analysis of {task.name}; there is one of {known}")
-    return task_kind
+    if analysis := _suitable(task):
+        return analysis
+    lists: dict[str, list[str]] = {}
+    for other in TASKS.values():
+        if kind := _suitable(other):
+            lists.setdefault(kind, []).append(other.name)
+    known = "; ".join(f"{', '.join(names)} ({kind})" for kind, names in lists.items())
+    raise DataError(f"there is no analysis of {task.name}; there is one of {known}")
 
 
 def by_length(
@@ -115,12 +96,8 @@ def by_length(
 ) -> list[Group]:
     """Accuracy by bins of length: below the first edge, between edges, and from the last edge upwards.
 
-    Args:
-        length: returns the length of an example in code points; see `length_of`.
-        edges: in ascending order; `equal_edges` computes those of the paper's bins.
-
-    Raises:
-        DataError: the edges are not in ascending order, or there are not as many answers as examples.
+    `length_of` and `equal_edges` give the lengths and edges of the paper. Raises DataError if the edges do not ascend,
+    or there are not as many answers as examples.
     """
     if list(edges) != sorted(set(edges)):
         raise DataError(f"edges {', '.join(map(str, edges))}: expected numbers in ascending order")
@@ -174,11 +151,9 @@ def words_per_keyword(example: TextExample, tokenizer: LatticeTokenizer) -> floa
 def nested_errors(examples: Sequence[Sentence], answers: Sequence[Sequence[Sequence[Span]]]) -> list[EntityErrors]:
     """Count the wrong entities of each model, and those of them that are nested with a gold entity.
 
-    The paper counts "error cases where the predicted entities are nested with the golden ones", and its example is a
-    location found within an organization. We count a predicted entity that equals no gold entity in span and type, and
-    whose span strictly contains the span of a gold entity of any type, or lies strictly within one. A correct span with
-    a wrong type is therefore an error but not nested, and neither are spans that only cross or touch. Each predicted
-    entity counts once.
+    The paper counts "error cases where the predicted entities are nested with the golden ones". We count a predicted
+    entity that equals no gold entity in span and type, and whose span strictly contains the span of a gold entity of
+    any type, or lies strictly within one. A correct span with a wrong type is an error but not nested.
     """
     errors = []
     for model in answers:
@@ -242,11 +217,7 @@ def _grouped(
     for number, example in enumerate(examples):
         members[name_of(example)].append(number)
     return [
-        Group(
-            name,
-            len(numbers),
-            tuple(sum(model[k] == examples[k].label for k in numbers) for model in answers),
-        )
+        Group(name, len(numbers), tuple(sum(model[k] == examples[k].label for k in numbers) for model in answers))
         for name, numbers in [*members.items(), ("all", range(len(examples)))]
     ]
 

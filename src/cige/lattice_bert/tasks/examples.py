@@ -7,61 +7,38 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class TextExample:
-    """One text or a pair of texts with a label.
+    """One text or a pair of texts with a label."""
 
-    Attributes:
-        id: the id in submissions.
-        first, second: the texts; `second` is None if there is only one.
-        label: None in test files.
-    """
-
-    id: str
+    id: str  # in submissions
     first: str
     second: str | None = None
-    label: str | None = None
+    label: str | None = None  # None in test files
 
 
 @dataclass(frozen=True)
 class ChoiceExample:
-    """A text and several options, one of which is correct.
+    """A text and several options, one of which is correct."""
 
-    Attributes:
-        id: the id in submissions.
-        pairs: for each option, the two texts that the model reads.
-        answer: number of the correct option, from 0; None in test files.
-        blank: the code point of the second text of every pair that the model reads as [MASK]; None if there is none.
-    """
-
-    id: str
-    pairs: tuple[tuple[str, str], ...]
-    answer: int | None = None
-    blank: int | None = None
+    id: str  # in submissions
+    pairs: tuple[tuple[str, str], ...]  # for each option, the two texts that the model reads
+    answer: int | None = None  # number of the correct option, from 0; None in test files
+    blank: int | None = None  # the code point of the second text of every pair that is read as [MASK], if there is one
 
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer that is quoted from a context.
-
-    Attributes:
-        start: its offset in the context in code points; -1 if the context does not contain it.
-        given_start: its offset according to the file.
-    """
+    """An answer that is quoted from a context."""
 
     text: str
-    start: int
-    given_start: int = -1
+    start: int  # offset in the context in code points; -1 if the context does not contain it
+    given_start: int = -1  # according to the file
 
 
 @dataclass(frozen=True)
 class ReadingExample:
-    """A question whose answer is a span of a context.
+    """A question whose answer is a span of a context; training uses the first answer, if the context contains it."""
 
-    Attributes:
-        id: the id in submissions.
-        answers: the correct answers; empty in test files. Training uses the first one, if the context contains it.
-    """
-
-    id: str
+    id: str  # in submissions
     question: str
     context: str
-    answers: tuple[Answer, ...] = ()
+    answers: tuple[Answer, ...] = ()  # the correct ones; empty in test files

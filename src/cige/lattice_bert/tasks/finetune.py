@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from cige.engine.checkpoint import reporting_write_errors
-from cige.engine.run import RunKind, RunOptions, Training, run
+from cige.engine.run import RunKind, Training, run
 from cige.engine.run_config import RunConfig
 from cige.engine.run_folder import RunResult, result_values
 from cige.engine.settings import TrainingConfig
@@ -69,14 +69,10 @@ class TuningResult(RunResult):
     """The result of a run.
 
     Attributes:
-        task: name of the task; seed: seed of the run; learning_rate: the peak learning rate.
         data: whether the data is the full data set, a part of it or a stand-in.
-        best_epoch: number of the best epoch, from 1.
-        dev, test: scores of the best epoch, 0..1, the deciding score first; `test` is empty without labelled examples.
-        n_parameters: number of trained weights.
-        seconds: time of training and of answering the development examples.
-        facts: facts about the data: the number of examples per split, and how many cannot be used for training.
-        history: one record per epoch.
+        best_epoch: from 1; dev, test: its scores, 0..1, the deciding one first; {} without labelled examples.
+        n_parameters: number of trained weights; seconds: time of training and of answering the development examples.
+        facts: the number of examples per split, and how many cannot be used for training.
     """
 
     task: str
@@ -110,8 +106,6 @@ def finetune(
 ) -> TuningResult:
     """Fine-tune a pre-trained model on a task, and keep the weights of the best epoch on the development examples.
 
-    This runs in one process or as one of several.
-
     With `resume`, an interrupted run continues from its last epoch and ends with the same weights as an uninterrupted
     one (identical to the bit on one machine with one thread); a finished run is not repeated.
 
@@ -129,8 +123,8 @@ def finetune(
     folder, source = Path(output_dir), model_folder(model)
     settings = RunSettings(data.task.name, model_fingerprint(source), data.fingerprint, config)
     begin = partial(_begin, data, source, settings, folder, seed, keep_model)
-    options = RunOptions(seed=seed, device=device, resume=resume, show_progress=show_progress)
-    result = run(RunKind(TuningResult, _load_settings), begin, folder, settings, options)
+    kind = RunKind(TuningResult, _load_settings)
+    result = run(kind, begin, folder, settings, seed=seed, device=device, resume=resume, show_progress=show_progress)
     assert result is not None  # no time to stop was given
     return result
 

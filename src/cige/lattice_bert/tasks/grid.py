@@ -1,12 +1,16 @@
-"""Grid: fine-tune on every task with the best of several learning rates and several seeds (the paper's Table 6).
+"""Grid: fine-tune on every task with the best of several learning rates and several seeds (the paper's Tables 6 and 1).
 
 Runs are stored in OUTPUT/TASK-RATE-SEED. Finished runs are read and interrupted runs are resumed, so a search that was
 interrupted continues when it is started again, and one with more tasks, learning rates or runs does only what is new.
+
+In the tables, scores are in per cent. A task with several scores counts once in an average, with the mean of its
+scores, as in the paper.
 """
 
 from __future__ import annotations
 
 import json
+import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -17,6 +21,7 @@ from cige.folders.atomic import atomic_file
 from cige.json_text import to_json
 from cige.lattice_bert.tasks.config import TuningConfig
 from cige.lattice_bert.tasks.finetune import TuningResult, finetune
+from cige.lattice_bert.tasks.metrics import mean_and_sd
 from cige.lattice_bert.tasks.registry import TASKS, get_task
 from cige.lattice_bert.tasks.task_data import TaskData
 from cige.recipes.strict import changed
@@ -50,17 +55,11 @@ class TaskRow:
 
 @dataclass(frozen=True)
 class GridResult:
-    """The tasks of one pre-trained model.
+    """The tasks of one pre-trained model."""
 
-    Attributes:
-        name: name of the model in tables.
-        rows: one row per task, in the order of the paper's tables.
-        origin: fingerprints of the pre-trained model and of the model of the first phase.
-    """
-
-    name: str
-    rows: tuple[TaskRow, ...]
-    origin: tuple[str, ...] = ()
+    name: str  # of the model in tables
+    rows: tuple[TaskRow, ...]  # one per task, in the order of the paper's tables
+    origin: tuple[str, ...] = ()  # fingerprints of the pre-trained model and of that of the first phase
 
     def with_row(self, row: TaskRow) -> GridResult:
         """A copy in which `row` replaces the row of its task, or is added."""
@@ -84,11 +83,7 @@ class GridResult:
 
     @classmethod
     def begin(cls, folder: Path, name: str, origin: Sequence[str]) -> GridResult:
-        """The results so far in `folder` of the models with these fingerprints, under `name`; no rows if it is new.
-
-        Raises:
-            CigeError: the folder holds results of another model.
-        """
+        """The results so far in `folder`, under `name`; CigeError if they are of models with other fingerprints."""
         if not (folder / RESULTS).exists():
             return cls(name, (), tuple(origin))
         result = cls.read(folder)
@@ -137,17 +132,11 @@ def tune_task(
 def climb(rates: Sequence[float], measure: Callable[[float], float]) -> tuple[float, dict[float, float]]:
     """Measure learning rates, except those that appendix C.2 skips, and return the best and the score of each.
 
-    Lattice-BERT, appendix C.2: "if a model performs monotonic increasing in a down-stream task with the learning rates
-    of 2e-5, 3e-5, and 5e-5, we will not try the learning rates lower than 2e-5". Three neighbouring learning rates with
-    strictly increasing scores therefore rule out all lower ones, and three with strictly decreasing scores all higher
-    ones; equal scores rule out nothing. Learning rates are measured from the middle outwards, the higher neighbour
-    first.
+    Three neighbouring learning rates with strictly increasing scores rule out all lower ones, and three with strictly
+    decreasing scores all higher ones. Learning rates are measured from the middle outwards, the higher neighbour first.
 
-    No measured learning rate is better than the result. It is the best of all if scores increase strictly up to one
-    learning rate and decrease strictly after it. Among equals, the one that was measured first is returned.
-
-    Raises:
-        CigeError: no learning rate is given.
+    The result is the best of all if scores increase strictly up to one learning rate and decrease strictly after it.
+    Among equals, the one that was measured first is returned. Raises CigeError if no learning rate is given.
     """
     rates = sorted(set(rates))
     if not rates:
@@ -176,3 +165,72 @@ def _read_row(values: Mapping[str, Any]) -> TaskRow:
     get_task(values["task"])
     tried = {float(rate): score for rate, score in values["tried"].items()}
     return TaskRow(**{**values, "tried": tried})
+
+
+SHORT_NAMES = {"accuracy": "", "f1": "F1", "em": "EM", "label_f1": "LF1", "entity_f1": "EF1", "word_f1": "F1"}
+
+
+def tables(results: Sequence[GridResult]) -> str:
+    """Both tables, and a description of the data of each task."""
+    states = {row.task: row.data for result in results for row in result.rows}
+    notes = [f"- {TASKS[task].title}: {state}" for task, state in states.items()]
+    return "\n".join([*(table_6(result) for result in results), table_1(results), "Data:", *notes, ""])
+
+
+def table_6(result: GridResult) -> str:
+    """Best learning rate, and mean and standard deviation over runs on development and test examples."""
+    lines = [
+        f"**{result.name}**: best learning rate, mean and standard deviation over runs",
+        "",
+        "| task | data | best lr | runs | dev | sd | test | sd |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for row in result.rows:
+        for number, name in enumerate(row.dev):
+            title = "/".join(filter(None, [TASKS[row.task].title, SHORT_NAMES[name]]))
+            kind_of_data = row.data.partition(" ")[0].rstrip(":,")
+            head = f"| {title} | {kind_of_data} | {row.learning_rate:g} | {row.n_runs}" if not number else None
+            dev = _mean_sd(row.dev[name])
+            test = _mean_sd(row.test[name]) if name in row.test else "- | -"
+            lines.append(f"{head or f'| {title} | | - | -'} | {dev} | {test} |")
+    lines.append(f"| Average | | | | {_average(result.rows, 'dev')} | | {_average(result.rows, 'test')} | |")
+    return "\n".join([*lines, ""])
+
+
+def table_1(results: Sequence[GridResult]) -> str:
+    """One row per model: its mean test score on each task, or its development score, marked *.
+
+    As in the paper, the scores are accuracy or exact match for CLUE's tasks, label-level F1 for NER, and F1 for
+    segmentation.
+    """
+    names = [name for name in TASKS if any(row.task == name for result in results for row in result.rows)]
+    lines = [
+        "| model | " + " | ".join(TASKS[name].title for name in names) + " | average |",
+        "|---|" + "---|" * (len(names) + 1),
+    ]
+    for result in results:
+        rows = {row.task: row for row in result.rows}
+        cells = [_deciding_cell(rows[name]) if name in rows else ("-", None) for name in names]
+        values = [value for _, value in cells if value is not None]
+        average = f"{100 * statistics.fmean(values):.1f}" if len(values) == len(names) else "-"
+        lines.append(f"| {result.name} | " + " | ".join(text for text, _ in cells) + f" | {average} |")
+    return "\n".join([*lines, "", "\\* development examples", ""])
+
+
+def _deciding_cell(row: TaskRow) -> tuple[str, float]:
+    scores = row.test or row.dev
+    kind = TASKS[row.task].kind
+    name = {"reading": "em", "segmentation": "word_f1", "entities": "label_f1"}.get(kind, "accuracy")
+    mean = statistics.fmean(scores[name])
+    return f"{100 * mean:.1f}{'' if row.test else '*'}", mean
+
+
+def _mean_sd(values: Sequence[float]) -> str:
+    mean, sd = mean_and_sd(values)
+    return f"{100 * mean:.1f} | {100 * sd:.1f}"
+
+
+def _average(rows: Sequence[TaskRow], split: str) -> str:
+    scores = [getattr(row, split) for row in rows]
+    means = [statistics.fmean(value for values in one.values() for value in values) for one in scores if one]
+    return f"{100 * statistics.fmean(means):.1f}" if len(means) == len(rows) and rows else "-"

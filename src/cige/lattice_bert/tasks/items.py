@@ -30,15 +30,10 @@ MAX_PAIRS_ELSEWHERE = 2**23
 
 @dataclass(frozen=True)
 class Room:
-    """The maximum size of an input.
+    """The maximum size of an input, including [CLS] and [SEP]."""
 
-    Attributes:
-        max_tokens: maximum number of lattice tokens; None if only pieces are limited.
-        max_pieces: maximum number of word pieces, including [CLS] and [SEP].
-    """
-
-    max_tokens: int | None
-    max_pieces: int
+    max_tokens: int | None  # lattice tokens; None if only pieces are limited
+    max_pieces: int  # word pieces
 
 
 @dataclass(frozen=True)
@@ -86,12 +81,7 @@ class Item(Generic[Target]):
 
 
 class Head(nn.Module, Generic[Example, Target, Answer]):
-    """The head on a Lattice-BERT for one kind of task: dropout and a linear layer, and what a subclass adds.
-
-    Args:
-        width: D of the Lattice-BERT.
-        n_outputs: width of the linear layer's output.
-    """
+    """The head on a Lattice-BERT for one kind of task: dropout and a linear layer, and what a subclass adds."""
 
     def __init__(self, *, width: int, n_outputs: int, dropout_prob: float):
         super().__init__()
@@ -154,8 +144,7 @@ def read_pooled(bert: LatticeBert, inputs: Sequence[TokenInputs]) -> Tensor:
 def read_pieces(bert: LatticeBert, items: Sequence[Item[Any]], *, with_cls: bool) -> tuple[Tensor, Tensor]:
     """Vectors float[B, P, D] of each item's pieces, and their numbers int64[B]; the last layer computes only these.
 
-    Args:
-        with_cls: return the vector of [CLS] before those of the pieces: float[B, 1 + P, D].
+    With `with_cls`, the vector of [CLS] comes before those of the pieces: float[B, 1 + P, D].
     """
     batch = token_batch(bert, [item.inputs[0] for item in items])
     chains = [pieces_of(item).chain for item in items]

@@ -6,15 +6,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cige.lattice_bert.tasks import cmrc_metric, submission
-from cige.lattice_bert.tasks.choice import ChoiceHead
-from cige.lattice_bert.tasks.classification import ClassificationHead
+from cige.lattice_bert.tasks import submission
+from cige.lattice_bert.tasks.classification import ChoiceHead, ClassificationHead
 from cige.lattice_bert.tasks.examples import ReadingExample
 from cige.lattice_bert.tasks.items import Head
-from cige.lattice_bert.tasks.labelling_data import WORD
-from cige.lattice_bert.tasks.metrics import accuracy, span_counts, tag_counts
+from cige.lattice_bert.tasks.metrics import accuracy, exact_match, f1, span_counts, tag_counts
+from cige.lattice_bert.tasks.readers import WORD, count_misplaced
 from cige.lattice_bert.tasks.reading import ReadingHead
-from cige.lattice_bert.tasks.reading_data import count_misplaced
 from cige.lattice_bert.tasks.tagging import TaggingHead
 from cige.recipes.settings import Settings
 
@@ -27,28 +25,24 @@ class Kind:
 
     Attributes:
         head: class of the head.
-        settings: returns the arguments of the head's constructor besides `width` and `dropout_prob`, given the training
-            examples.
         score: (examples, answers) -> scores by name, 0..1; the first score chooses the best epoch and learning rate.
-        is_labelled: whether an example has the correct answer.
         write: (examples, answers) -> the content of a file of answers.
+        settings: training examples -> the arguments of the head's constructor besides `width` and `dropout_prob`.
+        is_labelled: whether an example has the correct answer.
         count: training examples -> counts to report with the results.
     """
 
     head: Callable[..., Head[Any, Any, Any]]
-    settings: Callable[[Sequence[Any]], Settings]
     score: Callable[[Sequence[Any], Sequence[Any]], Scores]
-    is_labelled: Callable[[Any], bool]
     write: Callable[[Sequence[Any], Sequence[Any]], str]
+    settings: Callable[[Sequence[Any]], Settings] = lambda examples: {}
+    is_labelled: Callable[[Any], bool] = lambda example: True
     count: Callable[[Sequence[Any]], dict[str, int]] = lambda examples: {}
 
 
 def _f1(name: str) -> Callable[[Sequence[Any], Sequence[Any]], Scores]:
     """F1 of tags, by which the paper selects models, and of whole spans."""
-    return lambda examples, answers: {
-        "label_f1": tag_counts(examples, answers).f1,
-        name: span_counts(examples, answers).f1,
-    }
+    return lambda golds, spans: {"label_f1": tag_counts(golds, spans).f1, name: span_counts(golds, spans).f1}
 
 
 KINDS = {
@@ -61,17 +55,15 @@ KINDS = {
     ),
     "choice": Kind(
         head=ChoiceHead,
-        settings=lambda examples: {},
         score=lambda examples, answers: {"accuracy": accuracy([e.answer for e in examples], answers)},
         is_labelled=lambda example: example.answer is not None,
         write=submission.options,
     ),
     "reading": Kind(
         head=ReadingHead,
-        settings=lambda examples: {},
         score=lambda examples, answers: {
-            "f1": _mean(cmrc_metric.f1(_texts(e), a.text) for e, a in zip(examples, answers, strict=True)),
-            "em": _mean(cmrc_metric.exact_match(_texts(e), a.text) for e, a in zip(examples, answers, strict=True)),
+            name: _mean(measure(_texts(e), a.text) for e, a in zip(examples, answers, strict=True))
+            for name, measure in (("f1", f1), ("em", exact_match))
         },
         is_labelled=lambda example: bool(example.answers),
         write=submission.texts,
@@ -81,14 +73,12 @@ KINDS = {
         head=TaggingHead,
         settings=lambda examples: {"labels": sorted({span.label for e in examples for span in e.spans})},
         score=_f1("entity_f1"),
-        is_labelled=lambda example: True,
         write=submission.entities,
     ),
     "segmentation": Kind(
         head=TaggingHead,
         settings=lambda examples: {"labels": [WORD], "has_outside": False},
         score=_f1("word_f1"),
-        is_labelled=lambda example: True,
         write=submission.words,
     ),
 }

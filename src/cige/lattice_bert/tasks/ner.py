@@ -50,7 +50,6 @@ class TunedNER(EntityFinder):
 
     @property
     def label_facts(self) -> LabelFacts:
-        """Empty facts, since fine-tuned models have none."""
         return LabelFacts()
 
     @property

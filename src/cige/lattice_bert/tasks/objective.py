@@ -20,8 +20,7 @@ class TuningObjective:
     """See engine/objective.py.
 
     Args:
-        items: training items, all with targets.
-        dev, dev_items: the examples by which the best epoch is chosen, and their items.
+        items: training items, all with targets; dev, dev_items: the examples that choose the epoch, and their items.
         max_pairs: maximum number of token pairs of a forward pass (see `max_pairs_on`).
     """
 

@@ -30,9 +30,6 @@ class ReadingHead(Head[ReadingExample, Place, Answer]):
 
     A window without the answer is trained to point to [CLS]. Scores are log-probabilities within a window, including
     [CLS], so that those of several windows are comparable. The answer is the best span over all windows.
-
-    Args:
-        width: D of the Lattice-BERT.
     """
 
     def __init__(self, *, width: int, dropout_prob: float = 0.1):
@@ -67,13 +64,11 @@ class ReadingHead(Head[ReadingExample, Place, Answer]):
 
     def answer(self, example: ReadingExample, items: Sequence[Item[Place]], outputs: Sequence[np.ndarray]) -> Answer:
         """The text of the best span; empty for a context without pieces."""
-        best: list[tuple[BestSpan, ReadPieces]] = []
-        for item, output in zip(items, outputs, strict=True):
-            span = best_span(output[0, 1:], output[1, 1:], max_length=MAX_ANSWER)
-            best.append((span, pieces_of(item)))
-        if not best:
+        if not items:
             return Answer("", -1)
-        span, window = max(best, key=lambda one: one[0].score)
+        best = [best_span(output[0, 1:], output[1, 1:], max_length=MAX_ANSWER) for output in outputs]
+        span, item = max(zip(best, items, strict=True), key=lambda one: one[0].score)
+        window = pieces_of(item)
         start, end = int(window.char_starts[span.start]), int(window.char_ends[span.end])
         return Answer(example.context[start:end], start)
 
@@ -111,12 +106,9 @@ class BestSpan(NamedTuple):
 
 
 def best_span(starts: np.ndarray, ends: np.ndarray, *, max_length: int) -> BestSpan:
-    """The span with the largest starts[i] + ends[j] where i <= j < i + max_length.
+    """The span with the largest starts[i] + ends[j], both float[P], where i <= j < i + max_length.
 
     Among spans with equal scores, the shortest is chosen, and among these the first.
-
-    Args:
-        starts, ends: float[P], scores of each piece as the first and as the last piece; P is at least 1.
     """
     best = BestSpan(-np.inf, 0, 0)
     for more in range(min(max_length, len(starts))):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,12 +29,10 @@ class Record:
     def get(self, key: str, kind: type[T]) -> T:
         """The value of a field; raises DataError if it is missing or has another type."""
         if key not in self.values:
-            raise DataError(f"{self.where}: the field {key!r} is missing; it has {', '.join(self.values) or 'none'}")
+            raise self.wrong(f"the field {key!r} is missing; it has {', '.join(self.values) or 'none'}")
         value = self.values[key]
         if not isinstance(value, kind) or isinstance(value, bool):
-            raise DataError(
-                f"{self.where}: {key} is {to_json(value, ensure_ascii=True)[:60]}, expected a {_TYPE_NAMES[kind]}"
-            )
+            raise self.wrong(f"{key} is {to_json(value, ensure_ascii=True)[:60]}, expected a {_TYPE_NAMES[kind]}")
         return value
 
     def text(self, key: str) -> str:
@@ -43,7 +42,7 @@ class Record:
         """A list of texts."""
         values = self.get(key, list)
         if not all(isinstance(value, str) for value in values):
-            raise DataError(f"{self.where}: {key} is {to_json(values)[:60]}, expected texts only")
+            raise self.wrong(f"{key} is {to_json(values)[:60]}, expected texts only")
         return values
 
     def name(self, *keys: str, default: object) -> str:
@@ -74,13 +73,8 @@ def split_names(split: str) -> tuple[str, ...]:
 
 def find_file(folder: Path, *names: str) -> Path | None:
     """The first existing NAME.jsonl, .json, .txt, .bmes or .bio, plain or compressed, of several names, or None."""
-    for name in names:
-        for suffix in SUFFIXES:
-            for packed in PACKED:
-                path = folder / f"{name}{suffix}{packed}"
-                if path.is_file():
-                    return path
-    return None
+    paths = (folder / "".join(parts) for parts in product(names, SUFFIXES, PACKED))
+    return next((path for path in paths if path.is_file()), None)
 
 
 def read_records(path: Path) -> list[Record]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from cige.errors import DataError
 from cige.lattice_bert.kinds import FINETUNE
-from cige.lattice_bert.tasks import choice_data, labelling_data, reading_data, text_data
+from cige.lattice_bert.tasks import readers
 from cige.lattice_bert.tasks.config import TuningConfig, load_tuning_config
 from cige.lattice_bert.tasks.records import find_file, split_names
 
@@ -53,7 +53,6 @@ class Task:
 
     @property
     def recipe(self) -> str:
-        """The name of its recipe."""
         return f"{FINETUNE}/{self.name}"
 
     @property
@@ -65,14 +64,14 @@ class Task:
 def _texts(make: Callable[..., Any]) -> Reader:
     def read(folder: Path, split: str) -> list[Any]:
         path = find_file(folder, *split_names(split))
-        return [] if path is None else text_data.read_text_examples(path, make, is_labelled=split != "test")
+        return [] if path is None else readers.read_text_examples(path, make, is_labelled=split != "test")
 
     return read
 
 
 def _read_csl_cut(folder: Path, split: str) -> list[Any]:
     """Use the official dev file as train up to line 1,998 and as dev after it; no abstract is in both parts."""
-    read = _texts(text_data.keywords_of_abstract)
+    read = _texts(readers.keywords_of_abstract)
     official = read(folder, "dev")
     return {"train": [*read(folder, "train"), *official[:1998]], "dev": official[1998:], "test": []}[split]
 
@@ -80,12 +79,8 @@ def _read_csl_cut(folder: Path, split: str) -> list[Any]:
 def _read_tnews_toutiao(folder: Path, split: str) -> list[Any]:
     """Extend TNEWS's train with a noisier sample of the corpus from which TNEWS was filtered."""
     more = find_file(folder, "train_toutiao_full", "train_toutiao") if split == "train" else None
-    examples = _texts(text_data.news_title)(folder, split)
-    return (
-        examples
-        if more is None
-        else examples + text_data.read_text_examples(more, text_data.news_title, is_labelled=True)
-    )
+    noisier = [] if more is None else readers.read_text_examples(more, readers.news_title, is_labelled=True)
+    return _texts(readers.news_title)(folder, split) + noisier
 
 
 def _classification(name: str, title: str, make: Callable[..., Any], sizes: Sizes, **facts: Any) -> Task:
@@ -96,26 +91,24 @@ def _classification(name: str, title: str, make: Callable[..., Any], sizes: Size
 TASKS: dict[str, Task] = {
     task.name: task
     for task in (
-        _classification(
-            "cmnli", "CMNLI", text_data.sentence_pair, (391_783, 12_241, 13_880), folders=("cmnli", "ocnli")
-        ),
-        _classification("tnews", "TNEWS", text_data.news_title, (53_360, 10_000, 10_000)),
-        _classification("iflytek", "IFLY.", text_data.description, (12_133, 2_599, 2_600)),
-        _classification("afqmc", "AFQMC", text_data.sentence_pair, (34_334, 4_316, 3_861)),
+        _classification("cmnli", "CMNLI", readers.sentence_pair, (391_783, 12_241, 13_880), folders=("cmnli", "ocnli")),
+        _classification("tnews", "TNEWS", readers.news_title, (53_360, 10_000, 10_000)),
+        _classification("iflytek", "IFLY.", readers.description, (12_133, 2_599, 2_600)),
+        _classification("afqmc", "AFQMC", readers.sentence_pair, (34_334, 4_316, 3_861)),
         _classification(
             "wsc",
             "WSC.",
-            text_data.pronoun,
+            readers.pronoun,
             (1_244, 304, 290),
             folders=("wsc", "cluewsc2020", "cluewsc"),
             submission="cluewsc_predict.json",
         ),
-        _classification("csl", "CSL", text_data.keywords_of_abstract, (20_000, 3_000, 3_000)),
+        _classification("csl", "CSL", readers.keywords_of_abstract, (20_000, 3_000, 3_000)),
         Task(
             "cmrc",
             "CMRC",
             "reading",
-            reading_data.read_questions,
+            readers.read_questions,
             (10_142, 1_002, 3_219),
             folders=("cmrc", "cmrc2018"),
             submission="cmrc2018_predict.json",
@@ -125,7 +118,7 @@ TASKS: dict[str, Task] = {
             "chid",
             "ChID",
             "choice",
-            choice_data.read_idioms,
+            readers.read_idioms,
             (577_157, 23_011, 23_011),
             submission="chid_predict.json",
             n_runs=1,
@@ -134,13 +127,13 @@ TASKS: dict[str, Task] = {
             "c3",
             "C3",
             "choice",
-            choice_data.read_dialogues_and_texts,
+            readers.read_dialogues_and_texts,
             (11_869, 3_816, 3_892),
             submission="c3_predict.json",
             reads_long=True,
         ),
-        Task("msr", "MSR-CWS", "segmentation", labelling_data.read_segmented, (86_924, 0, 3_985)),
-        Task("msra", "MSRA-NER", "entities", labelling_data.read_entities, (44_364, 2_000, 4_365)),
+        Task("msr", "MSR-CWS", "segmentation", readers.read_segmented, (86_924, 0, 3_985)),
+        Task("msra", "MSRA-NER", "entities", readers.read_entities, (44_364, 2_000, 4_365)),
         Task(
             "csl_cut",
             "CSL (cut)",

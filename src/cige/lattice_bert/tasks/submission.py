@@ -13,7 +13,7 @@ from cige.lattice_bert.tasks.examples import Answer, ChoiceExample, ReadingExamp
 
 def labels(examples: Sequence[TextExample], answers: Sequence[str]) -> str:
     """One {"id": 0, "label": "1"} per line."""
-    return _lines({"id": _id(e.id), "label": answer} for e, answer in zip(examples, answers, strict=True))
+    return _labels(examples, answers)
 
 
 def options(examples: Sequence[ChoiceExample], answers: Sequence[int]) -> str:
@@ -23,7 +23,7 @@ def options(examples: Sequence[ChoiceExample], answers: Sequence[int]) -> str:
     """
     if all(example.id.startswith("#") for example in examples):
         return _object({e.id: answer for e, answer in zip(examples, answers, strict=True)})
-    return _lines({"id": _id(e.id), "label": answer} for e, answer in zip(examples, answers, strict=True))
+    return _labels(examples, answers)
 
 
 def texts(examples: Sequence[ReadingExample], answers: Sequence[Answer]) -> str:
@@ -52,13 +52,10 @@ def words(examples: Sequence[Sentence], answers: Sequence[Sequence[Span]]) -> st
     return "".join(lines)
 
 
-def _id(name: str) -> int | str:
-    """The id as an int if it is a number, as in the test files."""
-    return int(name) if name.isascii() and name.isdigit() else name
-
-
-def _lines(records: Any) -> str:
-    return "".join(to_json(record) + "\n" for record in records)
+def _labels(examples: Sequence[Any], answers: Sequence[object]) -> str:
+    """One {"id", "label"} per line; an id that is a number is one there, as in the test files."""
+    ids = [int(e.id) if e.id.isascii() and e.id.isdigit() else e.id for e in examples]
+    return "".join(to_json({"id": name, "label": x}) + "\n" for name, x in zip(ids, answers, strict=True))
 
 
 def _object(answers: dict[str, object]) -> str:

@@ -33,8 +33,6 @@ class TaggingHead(Head[Sentence, np.ndarray, list[Span]]):
     of the whole text that the scheme allows.
 
     Args:
-        width: D of the Lattice-BERT.
-        labels: entity types.
         has_outside: whether characters may be outside of all entities, which is not the case in word segmentation.
         crf: learn transition scores (as the released code) rather than a softmax per piece (the paper).
     """
@@ -51,8 +49,8 @@ class TaggingHead(Head[Sentence, np.ndarray, list[Span]]):
         tags = tag_set(labels)[0 if has_outside else 1 :]
         super().__init__(width=width, n_outputs=len(tags), dropout_prob=dropout_prob)
         self.labels, self.has_outside, self.has_crf, self.tags = list(labels), has_outside, crf, tags
-        self._number = {tag: number for number, tag in enumerate(self.tags)}
-        self.crf = CRF(n_tags=len(self.tags), allowed=allowed_transitions(self.tags), boundary_scores=crf)
+        self._number = {tag: number for number, tag in enumerate(tags)}
+        self.crf = CRF(n_tags=len(tags), allowed=allowed_transitions(tags), boundary_scores=crf)
         self.crf.transitions.requires_grad_(crf)
 
     @property
@@ -60,11 +58,7 @@ class TaggingHead(Head[Sentence, np.ndarray, list[Span]]):
         return {"labels": self.labels, "has_outside": self.has_outside, "crf": self.has_crf}
 
     def items(self, number: int, example: Sentence, tokenizer: LatticeTokenizer, room: Room) -> list[Item[np.ndarray]]:
-        """One item per window; none for a text without pieces. Targets are int64[P] tags.
-
-        Raises:
-            DataError: a label is not one of the head's labels.
-        """
+        """One item per window; none for a text without pieces. Targets are int64[P] tags."""
         lattice = tokenizer.tokenize(example.text)
         tags = self._piece_tags(example, lattice)
         items = []
@@ -133,15 +127,10 @@ class TaggingHead(Head[Sentence, np.ndarray, list[Span]]):
 
 @dataclass(frozen=True)
 class PieceChain:
-    """All pieces of a text with their tag scores.
+    """All pieces of a text with their tag scores."""
 
-    Attributes:
-        emissions: float32[P, tags].
-        char_starts, char_ends: int32[P], half-open offsets [start, end) in code points of the text.
-    """
-
-    emissions: np.ndarray
-    char_starts: np.ndarray
+    emissions: np.ndarray  # float32[P, tags]
+    char_starts: np.ndarray  # int32[P], half-open offsets [start, end) in code points of the text
     char_ends: np.ndarray
 
     @property

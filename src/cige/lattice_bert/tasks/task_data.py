@@ -19,19 +19,13 @@ STAND_INS = {"ocnli": "OCNLI"}  # folder -> data set that replaces that of the t
 
 @dataclass(frozen=True)
 class TaskData:
-    """The examples of a task.
-
-    Attributes:
-        train, dev: labelled examples of the task's kind.
-        test: labelled or unlabelled examples; empty if there is no file.
-        folder: the folder from which they were read.
-    """
+    """The examples of a task."""
 
     task: Task
     train: list[Any]
     dev: list[Any]
-    test: list[Any]
-    folder: Path
+    test: list[Any]  # labelled or unlabelled; empty if there is no file
+    folder: Path  # from which they were read
 
     def split(self, name: str) -> list[Any]:
         return {"train": self.train, "dev": self.dev, "test": self.test}[name]

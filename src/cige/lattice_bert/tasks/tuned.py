@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -44,22 +45,14 @@ class TunedNetwork(nn.Module):
 
 @dataclass
 class TunedModel:
-    """A fine-tuned model that answers examples of a task.
-
-    Attributes:
-        network: the encoder and the head.
-        pretrained: the encoder with its vocabulary.
-        task: name of the task; kind: a key of KINDS.
-        room: the maximum size of an input.
-        facts: JSON values that are saved with the model.
-    """
+    """A fine-tuned model that answers examples of a task."""
 
     network: TunedNetwork
-    pretrained: PretrainedLatticeBert
-    task: str
-    kind_name: str
+    pretrained: PretrainedLatticeBert  # the encoder with its vocabulary
+    task: str  # its name
+    kind_name: str  # a key of KINDS
     room: Room
-    facts: JsonObject = field(default_factory=dict)
+    facts: JsonObject = field(default_factory=dict)  # JSON values that are saved with the model
 
     @property
     def kind(self) -> Kind:
@@ -71,12 +64,8 @@ class TunedModel:
 
     def items(self, examples: Sequence[Any]) -> list[Item[Any]]:
         """The items of some examples, in order."""
-        head, room = self.network.head, self.room
-        return [
-            item
-            for number, example in enumerate(examples)
-            for item in head.items(number, example, self.tokenizer, room)
-        ]
+        items_of = partial(self.network.head.items, tokenizer=self.tokenizer, room=self.room)
+        return [item for number, example in enumerate(examples) for item in items_of(number, example)]
 
     def predict(
         self, examples: Sequence[Any], *, items: Sequence[Item[Any]] | None = None, precision: str = "fp32"
@@ -147,12 +136,7 @@ class TunedModel:
 
     @classmethod
     def from_pretrained(cls, folder_or_hub_id: str | PathLike[str], *, device: str = "cpu") -> TunedModel:
-        """Read a folder that `save` wrote, from this disk or from the Hugging Face hub.
-
-        Raises:
-            ModelError: there is no such folder, or a file is missing, truncated, unknown or inconsistent with the
-                others.
-        """
+        """Read what `save` wrote, from disk or the Hugging Face hub, with errors as PretrainedLatticeBert has them."""
         folder = model_folder(folder_or_hub_id)
         read_manifest(folder, kind=TUNED, version=FORMAT_VERSION, error=ModelError, check_contents=True)
         pretrained = PretrainedLatticeBert.from_pretrained(folder / ENCODER)

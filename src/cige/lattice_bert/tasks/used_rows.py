@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from cige.lattice_bert.encoder.network import LatticeBert
+from cige.lattice_bert.encoder.token_inputs import TokenInputs
 from cige.lattice_bert.tasks.items import Item
 
 
@@ -44,15 +45,11 @@ class UsedRows:
 
     def renumber(self, items: Sequence[Item[Any]]) -> list[Item[Any]]:
         """The same items with token ids of the smaller tables."""
-        return [
-            replace(
-                item,
-                inputs=tuple(
-                    replace(one, ids=np.searchsorted(self.rows, one.ids).astype(np.int32)) for one in item.inputs
-                ),
-            )
-            for item in items
-        ]
+
+        def renumbered(inputs: TokenInputs) -> TokenInputs:
+            return replace(inputs, ids=np.searchsorted(self.rows, inputs.ids).astype(np.int32))
+
+        return [replace(item, inputs=tuple(map(renumbered, item.inputs))) for item in items]
 
     @torch.no_grad()
     def put_back(self) -> None:
