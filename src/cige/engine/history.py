@@ -53,7 +53,11 @@ class RunState:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> RunState:
-        """Restore what `dataclasses.asdict` made; a ValueError, TypeError, LookupError or AttributeError if damaged."""
+        """Restore a state from the result of `dataclasses.asdict`.
+
+        Raises:
+            ValueError, TypeError, LookupError, AttributeError: it has another form.
+        """
         records = [Record(**record) for record in values["records"]]
         made = cls(**{**values, "place": Place(*values["place"]), "records": records})
         counts = [made.step, *made.place, *(n for record in records for n in (record.step, record.epoch))]

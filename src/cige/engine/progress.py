@@ -52,7 +52,12 @@ CURVES = "tensorboard"  # folder of the curves in that of a run
 
 
 class Curves:
-    """Writes every value of a record as one point of a curve; `is_on` is False for all processes except one."""
+    """Writes every value of a record as one point of a curve.
+
+    Args:
+        folder: folder of the run.
+        is_on: False writes nothing, which is used for all processes except one.
+    """
 
     def __init__(self, folder: Path, *, is_on: bool):
         self._folder = folder / CURVES

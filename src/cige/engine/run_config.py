@@ -47,7 +47,12 @@ class RunConfig:
 
     @classmethod
     def in_epochs(cls, settings: Any, **others: Any) -> RunConfig:
-        """The configuration of a run in epochs, by a recipe with a TrainingConfig as its section `training`."""
+        """The configuration of a run whose length is given in epochs.
+
+        Args:
+            settings: a recipe with the sections `training` (a TrainingConfig), `optimizer`, `schedule`, `checkpoints`.
+            others: the other attributes.
+        """
         training = settings.training
         return cls(
             n_epochs=training.n_epochs,

@@ -22,7 +22,12 @@ from cige.recipes.recipe_file import dump_yaml, flat
 
 @dataclass(frozen=True, kw_only=True)
 class RunResult:
-    """The folder and the records of a run; subclasses add what result.json says."""
+    """The result of a run; subclasses add what result.json says.
+
+    Attributes:
+        folder: the folder of the run.
+        history: the records of the run.
+    """
 
     folder: Path
     history: tuple[Record, ...]
@@ -112,7 +117,14 @@ def write_result(result: RunResult) -> None:
 
 
 def read_result(folder: str | Path, kind: type[R]) -> R:
-    """The result of a finished run; raises CigeError if there is none, or it is of another kind of run."""
+    """The result of a finished run.
+
+    Args:
+        kind: its class.
+
+    Raises:
+        CigeError: there is no result, or it is of another kind of run.
+    """
     folder = Path(folder)
     try:
         values = json.loads((folder / RESULT).read_text(encoding="utf-8"))

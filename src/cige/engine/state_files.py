@@ -27,7 +27,12 @@ _NAME, _GLOB = "state-{:05}-of-{:05}.safetensors", "state-*-of-*.safetensors"
 
 @dataclass(frozen=True)
 class StatePart:
-    """The part of the state that one process writes."""
+    """The part of the state that one process writes.
+
+    Attributes:
+        tensors: the tensors, on the CPU.
+        rows: for each tensor, its first row in the whole tensor, and the shape of the whole tensor.
+    """
 
     tensors: dict[str, Tensor]  # on the CPU
     rows: dict[str, tuple[int, list[int]]]  # first row of each tensor in the whole tensor, and the shape of the whole
@@ -89,7 +94,14 @@ def own_part(tensors: Mapping[str, Tensor], rank: int, n_processes: int, *, copy
 
 
 class StateFiles:
-    """The tensors of a state in a folder; raises ModelError if a file is missing or cannot be read."""
+    """The tensors of a state in a folder.
+
+    Attributes:
+        shapes: the shapes of the whole tensors, by name.
+
+    Raises:
+        ModelError: a file is missing or cannot be read.
+    """
 
     def __init__(self, folder: Path):
         self._places: dict[str, list[tuple[int, Path]]] = {}
@@ -108,7 +120,11 @@ class StateFiles:
                         raise _damaged(path, name, "its parts are of tensors of different shapes")
 
     def read(self, name: str, like: Tensor | None = None) -> Tensor:
-        """Read a tensor: the rows of this process if `like` is shared by rows and has its shape, otherwise all rows."""
+        """Read a tensor: the rows of this process if `like` is shared by rows and has its shape, otherwise all rows.
+
+        Raises:
+            ModelError: it is missing, or a file cannot be read.
+        """
         places = sorted(self._places.get(name, []))
         if not places:
             raise ModelError(f"{name}: missing in the state; start the run over with resume=False")

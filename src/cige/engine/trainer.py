@@ -98,7 +98,11 @@ class Trainer:
         self._curves = Curves(folder, is_on=is_main)
 
     def resume(self) -> None:
-        """Continue from the newest checkpoint, if any; ModelError if it is damaged or of another network or origin."""
+        """Continue from the newest checkpoint of the folder, if there is one.
+
+        Raises:
+            ModelError: it is damaged, or belongs to another network or origin.
+        """
         checkpoint = last_checkpoint(self._folder, origin=self._origin)
         if checkpoint is None:
             return

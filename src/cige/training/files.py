@@ -25,10 +25,16 @@ def find_file(path: str, data_dir: str | Path | None = None) -> Path:
 
 
 def own_data_settings(data: str | Path, dev: str | Path | None = None) -> dict[str, object]:
-    """The settings that make a recipe train on a file; without `dev`, the last tenth of `data` is held out.
+    """The settings that make a recipe train on a file; paths are absolute.
 
-    Paths are absolute, since relative paths in a recipe are searched among the data sets first. Raises CigeError if
-    `data` cannot be read, or has fewer than two sentences and there is no `dev`.
+    Relative paths in a recipe are searched among the data sets first.
+
+    Args:
+        data: labelled sentences to train on, in any format that cige reads.
+        dev: labelled sentences for choosing the epoch; None holds out the last tenth of `data`.
+
+    Raises:
+        CigeError: `data` cannot be read, or has fewer than two sentences and there is no `dev`.
     """
     settings: dict[str, object] = {"data.dataset": None, "data.train": str(Path(data).absolute())}
     if dev is not None:

@@ -37,7 +37,14 @@ class RepeatedSentenceWarning(UserWarning):
 
 @dataclass(frozen=True)
 class Source:
-    """A corpus; the labels of its sentences are types if it has `types`."""
+    """A corpus.
+
+    Attributes:
+        name: the name in the recipe.
+        train, dev: labelled sentences; their labels are types if the source has `types`.
+        types: the types that the corpus annotates, and their tree; None if its labels are those of the model.
+        weight: how often each training sentence is read per epoch.
+    """
 
     name: str  # in the recipe
     train: list[Sentence]
@@ -167,9 +174,13 @@ def comparable_in(
 def read_data(
     data: DataConfig, data_dir: str | Path | None = None, *, nested: bool = False
 ) -> tuple[list[Sentence], list[Sentence]]:
-    """The training and the development sentences of a recipe with one corpus; with several, raises RecipeError.
+    """The training and the development sentences of a recipe with one corpus.
 
-    Entities that are nested or overlap are an error unless `nested`.
+    Args:
+        nested: whether entities may be nested or overlap; otherwise, this is an error.
+
+    Raises:
+        RecipeError: the recipe has several corpora, whose labels differ.
     """
     if data.sources:
         raise RecipeError(

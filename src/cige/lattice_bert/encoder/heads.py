@@ -59,7 +59,13 @@ class LatticeBertForPreTraining(nn.Module):
     def forward(
         self, batch: TokenBatch, positions: Tensor, targets: Tensor, sentence_labels: Tensor
     ) -> PreTrainingLosses:
-        """The losses of a batch, see MaskedBatch; padding has the target NOTHING and any position."""
+        """Losses of a batch.
+
+        Args:
+            positions: int64[B, M], the masked tokens of each lattice; any value on padding.
+            targets: int64[B, M], the original ids; -1 for padding.
+            sentence_labels: int64[B]; -1 if there is no order to predict.
+        """
         is_target = targets != NOTHING
         rows = F.pad(positions.masked_fill(~is_target, 0), (1, 0))  # [CLS], then the masked tokens
         output = self.bert(batch, rows)

@@ -32,8 +32,13 @@ ONE_PIECE = "one piece only: unknown to the word pieces, so a second token over 
 class JointVocabulary:
     """Tokens 0 .. V-1: the pieces of a BERT vocabulary in its order, then words. It is immutable.
 
-    Words are in normal form (`cige.text.code_points.normal_form`) and have two or more pieces. Word k has id n_pieces +
-    k. `report` says which words were taken and which were refused; None for a loaded vocabulary.
+    Words are in normal form (`cige.text.code_points.normal_form`), have two or more pieces, and are not pieces
+    themselves.
+
+    Attributes:
+        n_pieces, n_words: the numbers of pieces and words; word k has id n_pieces + k.
+        pad_id, unk_id, cls_id, sep_id, mask_id: ids of the special pieces.
+        report: which words were taken and which were refused; None for a loaded vocabulary.
     """
 
     def __init__(self, *, pieces: Sequence[str], words: Sequence[str], report: LoadReport | None = None) -> None:
@@ -111,7 +116,11 @@ class JointVocabulary:
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> JointVocabulary:
-        """Read a saved vocabulary; raises LexiconError if a file is missing, truncated, changed or of another kind."""
+        """Read a saved vocabulary.
+
+        Raises:
+            LexiconError: a file is missing, truncated, changed or not of a vocabulary.
+        """
         facts = open_folder(folder, kind=JOINT_VOCABULARY, check_up_to=CHECKED_BYTES)
         try:
             vocabulary = cls(pieces=_lines(Path(folder) / PIECES_FILE), words=_lines(Path(folder) / WORDS_FILE))

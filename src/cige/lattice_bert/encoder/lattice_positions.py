@@ -127,7 +127,11 @@ class LatticePositionScores(nn.Module):
         self.relations = nn.Parameter(torch.zeros(_RULES[relations][1], n_heads)) if relations else None
 
     def forward(self, batch: TokenBatch) -> Tensor:
-        """float32[B, H, N, N]: P_ij, and -inf where key j is padding; ValueError if a token is beyond all positions."""
+        """float32[B, H, N, N]: P_ij for query i and key j, and -inf where j is padding.
+
+        Raises:
+            ValueError: a token ends beyond the last position.
+        """
         spans = distinct_spans(batch)
         if int(spans.ends.max()) >= self.max_positions:
             raise ValueError(

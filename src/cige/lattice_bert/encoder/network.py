@@ -48,7 +48,12 @@ INITIAL_SD = 0.02
 
 @dataclass(frozen=True)
 class LatticeBertOutput:
-    """The output of the last layer."""
+    """The output of the last layer.
+
+    Attributes:
+        hidden: float[B, N, D] for every token, or float[B, M, D] for the M requested rows.
+        pooled: float[B, D], the pooled vector of [CLS].
+    """
 
     hidden: Tensor  # [B, N, D] for every token, or [B, M, D] for the M requested rows
     pooled: Tensor  # [B, D], the pooled vector of [CLS]
@@ -102,9 +107,11 @@ class LatticeBert(nn.Module):
         return tables if self.adapter is None else [*tables, (self.adapter, "words")]
 
     def forward(self, batch: TokenBatch, rows: Tensor | None = None) -> LatticeBertOutput:
-        """Encode a batch, or only `rows` int64[B, M], of which rows[:, 0] is [CLS] (0).
+        """Encode a batch.
 
-        The last layer computes only these, at a sixth of its cost if there are few.
+        Args:
+            rows: int64[B, M], the tokens to return, where rows[:, 0] is [CLS] (0). The last layer computes only these,
+                which gives the same vectors at a sixth of that layer's cost if there are few.
         """
         hidden = self.encode(batch, rows)
         return LatticeBertOutput(hidden, torch.tanh(self.pooler(hidden[:, 0])))

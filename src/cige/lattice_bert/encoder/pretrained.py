@@ -42,10 +42,15 @@ DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.
 
 @dataclass
 class PretrainedLatticeBert:
-    """A pre-trained network, with the heads of pre-training or without, and its vocabulary; they read texts as vectors.
+    """A pre-trained network and its vocabulary, which convert texts to vectors.
 
-    `facts` are JSON values that are saved with the model (recipe, steps, accuracies). Raises ModelError if the network
-    has more or fewer tokens than the vocabulary.
+    Attributes:
+        network: the network with the heads of pre-training, or only the encoder.
+        vocabulary: its tokens; without words for a model of characters only.
+        facts: JSON values that are saved with the model (recipe, steps, accuracies).
+
+    Raises:
+        ModelError: the network has more or fewer tokens than the vocabulary.
     """
 
     network: LatticeBertForPreTraining | LatticeBert
@@ -121,8 +126,12 @@ class PretrainedLatticeBert:
     def from_pretrained(cls, folder_or_hub_id: str | PathLike[str], **hub_options: Any) -> PretrainedLatticeBert:
         """Read a folder that `save` wrote, from disk or from the Hugging Face hub; weights are loaded as float32.
 
-        For the options, see `cige.folders.hub.model_folder`. Raises ModelError if there is no such folder, or a file is
-        missing, truncated, unknown or inconsistent with the others.
+        Args:
+            hub_options: see `cige.folders.hub.model_folder`.
+
+        Raises:
+            ModelError: there is no such folder, or a file is missing, truncated, unknown or inconsistent with the
+                others.
         """
         folder = model_folder(folder_or_hub_id, **hub_options)
         read_manifest(folder, kind=PRETRAINED, version=FORMAT_VERSION, error=ModelError, check_contents=True)
@@ -209,7 +218,9 @@ def add_adapter(
 class LatticeBertFeatures(CharFeatures):
     """Returns the last hidden vector of each character; the words are those of the Lattice-BERT's vocabulary.
 
-    Without `tuned`, the encoder stays in evaluation mode and has no gradient. Its heads are ignored.
+    Args:
+        pretrained: the encoder and its vocabulary; heads are ignored.
+        tuned: whether to fine-tune it; otherwise it stays in evaluation mode and has no gradient.
     """
 
     bert: LatticeBert
@@ -226,7 +237,11 @@ class LatticeBertFeatures(CharFeatures):
 
     @classmethod
     def load(cls, path_or_hub_id: Path | str, *, tuned: bool, local_only: bool = False) -> LatticeBertFeatures:
-        """Read what PretrainedLatticeBert.save wrote, with the errors of PretrainedLatticeBert.from_pretrained."""
+        """Read a folder that PretrainedLatticeBert.save or `save_pretrained` wrote, from disk or from the hub.
+
+        Raises:
+            ModelError: there is no such model, or it is incomplete.
+        """
         options = {"local_files_only": True} if local_only else {}
         return cls(pretrained=PretrainedLatticeBert.from_pretrained(path_or_hub_id, **options), tuned=tuned)
 

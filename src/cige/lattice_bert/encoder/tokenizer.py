@@ -40,7 +40,9 @@ class TokenLines:
 class LatticeTokenizer:
     """Converts texts to lattices of tokens, in time linear in the length of the text and the number of tokens.
 
-    Without `use_words`, it finds only pieces, the input of a character BERT.
+    Args:
+        vocabulary: word pieces and words.
+        use_words: False finds only pieces, the input of a character BERT.
     """
 
     def __init__(self, vocabulary: JointVocabulary, *, use_words: bool = True) -> None:

@@ -97,7 +97,11 @@ class WordAdapter(nn.Module):
         return SplitTokens(pieces, batch.ids.gather(1, order), words)
 
     def forward(self, hidden: Tensor, split: SplitTokens, *, n_pieces: int) -> Tensor:
-        """float[B, P, D]: the hidden vectors of pieces float[B, P, D], changed by words (numbered from `n_pieces`)."""
+        """float[B, P, D]: the hidden vectors of pieces float[B, P, D], changed by their words.
+
+        Args:
+            n_pieces: number of rows of the table of pieces, after which words are numbered.
+        """
         rows = torch.where(split.words.is_word, split.ids - n_pieces, 0)
         values = self.adapter.values(self.words(rows))
         chosen = choose_words(split.words, max_words=self.config.max_words, choice=self.config.word_choice)

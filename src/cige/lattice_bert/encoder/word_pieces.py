@@ -57,10 +57,14 @@ class PieceSequence:
 
 
 class WordPieces:
-    """Splits texts into the pieces of a vocabulary, whose pieces that continue a run begin with "##".
+    """Splits texts into the pieces of a vocabulary.
 
     Each ideograph and punctuation mark is a piece of its own. Every other run of characters is split greedily into the
     longest pieces.
+
+    Args:
+        pieces: the vocabulary, in order of ids; pieces that continue a run begin with "##".
+        unk_id: the id of a piece that is not in the vocabulary.
     """
 
     def __init__(self, pieces: Sequence[str], *, unk_id: int) -> None:

@@ -135,7 +135,12 @@ class DataSettings:
 
 @dataclass(frozen=True)
 class ShardJob:
-    """The common inputs of all shards of a data folder."""
+    """The common inputs of all shards of a data folder.
+
+    Attributes:
+        folder: folder of the data, which contains the vocabulary, on storage that all processes share.
+        vocabulary: fingerprint of the vocabulary.
+    """
 
     folder: Path  # of the data, which contains the vocabulary, on storage that all processes share
     vocabulary: str  # its fingerprint
@@ -144,7 +149,9 @@ class ShardJob:
     def make(self, unit: Unit) -> ShardEntry:
         """Write the shard of a unit unless it exists; returns its entry in the index of the data.
 
-        Raises a DataError if the shard exists and was made from something else, a CigeError if the text is unreadable.
+        Raises:
+            DataError: the shard exists and was made from something else.
+            CigeError: the text cannot be read.
         """
         folder = self.folder / SHARD_NAME.format(unit.number)
         origin = self._origin(unit)

@@ -18,7 +18,12 @@ _N_DRAWS = 1024
 
 @dataclass(frozen=True)
 class Room:
-    """The maximum size of an instance, including [CLS] and both [SEP]."""
+    """The maximum size of an instance, including [CLS] and both [SEP].
+
+    Attributes:
+        n_characters: number of pieces (characters, and the word pieces of other scripts).
+        n_tokens: number of lattice tokens.
+    """
 
     n_characters: int  # pieces: characters, and the word pieces of other scripts
     n_tokens: int  # lattice tokens

@@ -13,7 +13,12 @@ from cige.lattice_bert.pretraining.shards import Shard
 
 @dataclass(frozen=True)
 class Part:
-    """A part of an instance, with pieces numbered from 0; the fields are those of a Shard."""
+    """A part of an instance, with pieces numbered from 0.
+
+    Attributes:
+        ids, starts, lengths: int[n], as in a Shard.
+        word_starts: bool[n_pieces].
+    """
 
     ids: np.ndarray
     starts: np.ndarray

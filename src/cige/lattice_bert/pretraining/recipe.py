@@ -105,7 +105,16 @@ class PretrainRecipe:
 
 
 def load_pretrain_recipe(recipe: str | Path, overrides: Overrides = None) -> PretrainRecipe:
-    """Read a recipe by name (`pretrain/tiny`) or from a YAML file, as `cige.training.recipe.load_recipe` does."""
+    """Read a recipe.
+
+    Args:
+        recipe: the name of a recipe that ships with cige (`pretrain/tiny`) or a YAML file. With `extends:` and the name
+            or path of another recipe, a file states only what differs from that recipe.
+        overrides: {"short.n_steps": 100} or ["short.n_steps=100"]; they take precedence over the file.
+
+    Raises:
+        RecipeError: no such recipe, bad YAML, an unknown key, a wrong type, or settings that contradict each other.
+    """
     return resolve_pretrain_recipe(recipe, overrides)[0]
 
 

@@ -49,7 +49,11 @@ class Shard:
     word_starts: np.ndarray
 
     def parted(self, n_last: int) -> tuple[Shard, Shard]:
-        """The shard without its last `n_last` documents, and these documents; DataError if there are not so many."""
+        """The shard without its last `n_last` documents, and these documents. Only the latter are copied.
+
+        Raises:
+            DataError: there are not so many documents.
+        """
         n_documents = len(self.document_lines) - 1
         if not 0 <= n_last <= n_documents:
             raise DataError(f"{n_last} documents are held out of {n_documents}; make the data again")
@@ -127,7 +131,11 @@ def check_shard(folder: Path, *, check_contents: bool = False) -> JsonObject:
 def open_shard(folder: Path, *, n_ids: int | None = None) -> Shard:
     """Map the arrays of a shard into memory, those of its held-out documents too, and check that they fit together.
 
-    No id may reach `n_ids`, unless that is None. Raises DataError if an array cannot be read or does not fit.
+    Args:
+        n_ids: number of ids of its vocabulary, which no id may reach; None does not check this.
+
+    Raises:
+        DataError: one cannot be read, or they do not fit together.
     """
     try:
         arrays = {field.name: load_array(folder / f"{field.name}.npy") for field in fields(Shard)}

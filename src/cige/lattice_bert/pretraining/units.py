@@ -41,7 +41,12 @@ class Stretch:
     ends_inside: bool = False
 
     def read(self) -> bytes:
-        """The bytes; raises LexiconError if the file cannot be read or is UTF-16, DataError if it became shorter."""
+        """The bytes.
+
+        Raises:
+            LexiconError: the file cannot be read, or is UTF-16.
+            DataError: the file has become shorter.
+        """
         raw = self._bytes() if self.text is None else self.text
         if len(raw) != self.stop - self.start:
             raise DataError(f"{self.path}: became shorter while it was read; start again without changing it")

@@ -33,7 +33,14 @@ _TITLES_WITH_KEYWORDS = ("tnews", "tnews_toutiao")  # their second text is a lis
 
 @dataclass(frozen=True)
 class Group:
-    """A group of examples, and how many of them each model answered correctly, as the mean of its runs."""
+    """A group of examples, and how many of them each model answered correctly.
+
+    Attributes:
+        name: description of the group.
+        n_examples: number of examples.
+        n_correct: number of correct answers of each model, as the mean of its runs.
+        sds: standard deviation of each model's accuracy over its runs, 0..1; empty if each model has one run.
+    """
 
     name: str
     n_examples: int
@@ -59,7 +66,14 @@ class Group:
 
 @dataclass(frozen=True)
 class EntityErrors:
-    """Counts of the entities that one model predicted, as means over its runs."""
+    """Counts of the entities that one model predicted, as means over its runs.
+
+    Attributes:
+        n_predicted: number of predicted entities.
+        n_wrong: number of predicted entities that do not equal a gold entity in span and type.
+        n_nested: number of wrong entities that are nested with a gold entity.
+        sds: standard deviations of these three over the runs; empty if there is one run.
+    """
 
     n_predicted: float
     n_wrong: float  # of these, not equal to a gold entity in span and type
@@ -96,8 +110,12 @@ def by_length(
 ) -> list[Group]:
     """Accuracy by bins of length: below the first edge, between edges, and from the last edge upwards.
 
-    `length_of` and `equal_edges` give the lengths and edges of the paper. Raises DataError if the edges do not ascend,
-    or there are not as many answers as examples.
+    Args:
+        length: returns the length of an example in code points; see `length_of`.
+        edges: in ascending order; `equal_edges` computes those of the paper's bins.
+
+    Raises:
+        DataError: the edges are not in ascending order, or there are not as many answers as examples.
     """
     if list(edges) != sorted(set(edges)):
         raise DataError(f"edges {', '.join(map(str, edges))}: expected numbers in ascending order")

@@ -53,7 +53,16 @@ class TuningConfig:
 
 
 def load_tuning_config(recipe: str | Path, overrides: Overrides = None) -> TuningConfig:
-    """Read a recipe by name (`finetune/tnews`) or from a YAML file, as `cige.training.recipe.load_recipe` does."""
+    """Read a recipe of fine-tuning.
+
+    Args:
+        recipe: the name of a recipe that ships with cige (`finetune/tnews`) or a YAML file. With `extends:` and the
+            name or path of another recipe, a file states only what differs from that recipe.
+        overrides: {"training.n_epochs": 2} or ["training.n_epochs=2"]; they take precedence over the file.
+
+    Raises:
+        RecipeError: no such recipe, bad YAML, an unknown key, a wrong type or a value out of range.
+    """
     return resolve_tuning_config(recipe, overrides)[0]
 
 

@@ -55,7 +55,13 @@ class TaskRow:
 
 @dataclass(frozen=True)
 class GridResult:
-    """The tasks of one pre-trained model."""
+    """The tasks of one pre-trained model.
+
+    Attributes:
+        name: name of the model in tables.
+        rows: one row per task, in the order of the paper's tables.
+        origin: fingerprints of the pre-trained model and of the model of the first phase.
+    """
 
     name: str  # of the model in tables
     rows: tuple[TaskRow, ...]  # one per task, in the order of the paper's tables
@@ -83,7 +89,11 @@ class GridResult:
 
     @classmethod
     def begin(cls, folder: Path, name: str, origin: Sequence[str]) -> GridResult:
-        """The results so far in `folder`, under `name`; CigeError if they are of models with other fingerprints."""
+        """The results so far in `folder` of the models with these fingerprints, under `name`; no rows if it is new.
+
+        Raises:
+            CigeError: the folder holds results of another model.
+        """
         if not (folder / RESULTS).exists():
             return cls(name, (), tuple(origin))
         result = cls.read(folder)

@@ -30,7 +30,12 @@ MAX_PAIRS_ELSEWHERE = 2**23
 
 @dataclass(frozen=True)
 class Room:
-    """The maximum size of an input, including [CLS] and [SEP]."""
+    """The maximum size of an input.
+
+    Attributes:
+        max_tokens: maximum number of lattice tokens; None if only pieces are limited.
+        max_pieces: maximum number of word pieces, including [CLS] and [SEP].
+    """
 
     max_tokens: int | None  # lattice tokens; None if only pieces are limited
     max_pieces: int  # word pieces
@@ -81,7 +86,12 @@ class Item(Generic[Target]):
 
 
 class Head(nn.Module, Generic[Example, Target, Answer]):
-    """The head on a Lattice-BERT for one kind of task: dropout and a linear layer, and what a subclass adds."""
+    """The head on a Lattice-BERT for one kind of task: dropout and a linear layer, and what a subclass adds.
+
+    Args:
+        width: D of the Lattice-BERT.
+        n_outputs: width of the linear layer's output.
+    """
 
     def __init__(self, *, width: int, n_outputs: int, dropout_prob: float):
         super().__init__()

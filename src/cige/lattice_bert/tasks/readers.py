@@ -22,7 +22,12 @@ def read_text_examples(
 ) -> list[TextExample]:
     """Read the examples of a file, except those without an agreed label (which are not scored officially either).
 
-    `make` makes an example of a record and its number. Each must have a label if `is_labelled`.
+    Args:
+        make: makes an example of a record and its number in the file.
+        is_labelled: whether each example must have a label.
+
+    Raises:
+        DataError: a field is missing or has a wrong type; the message names the file and line.
     """
     examples = []
     for number, record in enumerate(read_records(path)):

@@ -58,7 +58,11 @@ class TaggingHead(Head[Sentence, np.ndarray, list[Span]]):
         return {"labels": self.labels, "has_outside": self.has_outside, "crf": self.has_crf}
 
     def items(self, number: int, example: Sentence, tokenizer: LatticeTokenizer, room: Room) -> list[Item[np.ndarray]]:
-        """One item per window; none for a text without pieces. Targets are int64[P] tags."""
+        """One item per window; none for a text without pieces. Targets are int64[P] tags.
+
+        Raises:
+            DataError: a label is not one of the head's labels.
+        """
         lattice = tokenizer.tokenize(example.text)
         tags = self._piece_tags(example, lattice)
         items = []
@@ -127,7 +131,12 @@ class TaggingHead(Head[Sentence, np.ndarray, list[Span]]):
 
 @dataclass(frozen=True)
 class PieceChain:
-    """All pieces of a text with their tag scores."""
+    """All pieces of a text with their tag scores.
+
+    Attributes:
+        emissions: float32[P, tags].
+        char_starts, char_ends: int32[P], half-open offsets [start, end) in code points of the text.
+    """
 
     emissions: np.ndarray  # float32[P, tags]
     char_starts: np.ndarray  # int32[P], half-open offsets [start, end) in code points of the text

@@ -45,7 +45,15 @@ class TunedNetwork(nn.Module):
 
 @dataclass
 class TunedModel:
-    """A fine-tuned model that answers examples of a task."""
+    """A fine-tuned model that answers examples of a task.
+
+    Attributes:
+        network: the encoder and the head.
+        pretrained: the encoder with its vocabulary.
+        task: name of the task; kind: a key of KINDS.
+        room: the maximum size of an input.
+        facts: JSON values that are saved with the model.
+    """
 
     network: TunedNetwork
     pretrained: PretrainedLatticeBert  # the encoder with its vocabulary
@@ -136,7 +144,12 @@ class TunedModel:
 
     @classmethod
     def from_pretrained(cls, folder_or_hub_id: str | PathLike[str], *, device: str = "cpu") -> TunedModel:
-        """Read what `save` wrote, from disk or the Hugging Face hub, with errors as PretrainedLatticeBert has them."""
+        """Read a folder that `save` wrote, from this disk or from the Hugging Face hub.
+
+        Raises:
+            ModelError: there is no such folder, or a file is missing, truncated, unknown or inconsistent with the
+                others.
+        """
         folder = model_folder(folder_or_hub_id)
         read_manifest(folder, kind=TUNED, version=FORMAT_VERSION, error=ModelError, check_contents=True)
         pretrained = PretrainedLatticeBert.from_pretrained(folder / ENCODER)
