@@ -41,6 +41,7 @@ IN_WHEEL = [
     "cige/bundled_research/MODEL_CARD.zh.md",
     "cige/bundled_research/model.safetensors",
     "cige/text/traditional.txt",
+    "cige/commands/chinese.json",
     "cige/serving/page.html",
 ]
 IN_SOURCE = [
