@@ -42,6 +42,7 @@ IN_WHEEL = [
     "cige/bundled_research/model.safetensors",
     "cige/text/traditional.txt",
     "cige/commands/chinese.json",
+    "cige/explain/explanation.css",
     "cige/serving/page.html",
 ]
 IN_SOURCE = [

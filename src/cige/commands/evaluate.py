@@ -92,7 +92,7 @@ def run(args: argparse.Namespace) -> None:
     for path in filter(None, (args.data, args.train)):
         if not Path(path).exists():
             read_sentences(path)  # raises the error before a model is loaded
-    ner = load_finder(args)
+    ner = load_finder(args.model, args)
     nested = ner.label_facts.nested and not args.repair
     sentences = read_sentences(args.data, repair=args.repair, nested=nested)
     labels = read_label_map(args, sentences, args.data)

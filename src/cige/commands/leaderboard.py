@@ -111,8 +111,7 @@ def run_cells(args: argparse.Namespace) -> None:
 
 def run_show(args: argparse.Namespace) -> None:
     from cige.folders.atomic import atomic_file
-    from cige.leaderboard.figure import figures_of
-    from cige.leaderboard.pages import CHINESE, ENGLISH, html_page, markdown_page
+    from cige.leaderboard.pages import CHINESE, ENGLISH, figures_of, html_page, markdown_page
     from cige.leaderboard.results import read_results
     from cige.leaderboard.table import board_of
 

@@ -38,8 +38,7 @@ from cige.serving.page import page, reference
 from cige.serving.parsing import bounded_route
 from cige.serving.refusals import Refused, busy, shown, too_many
 from cige.serving.schemas import CHANGE_ERRORS, ERRORS, WAIT_ERRORS
-from cige.serving.settings import Settings, token_of_environment
-from cige.serving.waits import WAITS, Waits, possible_connections
+from cige.serving.settings import WAITS, Settings, Waits, possible_connections, token_of_environment
 from cige.serving.word_store import StoredWords, WordStore, usable
 from cige.serving.work import EntitiesWork, Options, Reader
 from cige.tagging import selection

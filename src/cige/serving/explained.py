@@ -12,7 +12,7 @@ from cige.api import NER
 from cige.drawing.lattice import GUTTER, MARGIN, NARROW, WIDE, draw_lattice
 from cige.drawing.svg import is_wide
 from cige.explain.evidence import Evidence
-from cige.explain.page import to_emphasis, to_marks
+from cige.explain.explanation import to_emphasis, to_marks
 from cige.explain.reading import explain
 from cige.json_text import JsonObject
 from cige.lattice.lattice import Lattice
