@@ -117,11 +117,7 @@ def add_no_resume_option(parser: argparse._ActionsContainer) -> None:
 
 
 def request_of(args: argparse.Namespace) -> Request:
-    """The request that the options specify.
-
-    Raises:
-        ModelError: a value is out of range.
-    """
+    """The request that the options specify; raises a ModelError if a value is out of range."""
     from cige.tagging.selection import Request
 
     labels = None if args.labels is None else [name.strip() for name in args.labels.split(",") if name.strip()]
@@ -134,12 +130,10 @@ def request_of(args: argparse.Namespace) -> Request:
 
 
 def load_finder(model: str | None, args: argparse.Namespace) -> EntityFinder:
-    """Load a model, which may be any that finds entities, as the other options specify, and add the user's words.
+    """Load a model, which may be any that finds entities, as the options specify, and add the user's words.
 
-    Lines of a word file that cannot be used are reported on stderr.
-
-    Raises:
-        ModelError: the errors of `cige.load`; or the model has no lexicon for the user's words.
+    Refused lines of a word file are reported on stderr. Raises a ModelError as `cige.load` does, or if the model has no
+    lexicon for the user's words.
     """
     from cige.api import load_as
     from cige.lexicon.word_versions import word_file
@@ -179,11 +173,7 @@ def _warn_of_ignored_labels(ner: NER) -> None:
 
 
 def with_lexicon_only(finder: EntityFinder, model: str | None) -> NER:
-    """Return `finder` if it has a lexicon.
-
-    Raises:
-        ModelError: it is a fine-tuned Lattice-BERT, which only uses the words of its vocabulary.
-    """
+    """Return `finder`; raises a ModelError if it is a fine-tuned Lattice-BERT, which has no lexicon."""
     from cige.api import NER
 
     if not isinstance(finder, NER):
@@ -195,12 +185,9 @@ def with_lexicon_only(finder: EntityFinder, model: str | None) -> NER:
 
 
 def flat_tagger_folder(model: str | None) -> Path:
-    """The folder of a model that `cige train` wrote and that finds no nested entities, for commands that change models.
+    """The folder of a model without nested entities, for commands that change models; raises a ModelError for others.
 
-    Only the manifest is read, so that other models are refused before PyTorch is imported.
-
-    Raises:
-        ModelError: it is another model.
+    Only the manifest is read, so that this happens before PyTorch is imported.
     """
     from cige.folders.hub import model_folder
     from cige.folders.kinds import GRID_TAGGER

@@ -62,12 +62,11 @@ def figures_of(board: Board) -> dict[str, str]:
 
 
 def markdown_page(board: Board, open_cells: Sequence[str], *, wording: Wording, links: str = "") -> str:
-    """The page in Markdown.
+    """The page in Markdown, with `links` as a line below the title.
 
     Args:
         board: the rows of each data set (`board_of`).
         open_cells: names of the cells without a result, cheapest first.
-        links: a line below the title, such as a link to the page in the other language.
     """
     parts = [f"# {wording.title}", *filter(None, [links]), wording.introduction]
     for data, rows in board.items():
@@ -83,11 +82,9 @@ def markdown_page(board: Board, open_cells: Sequence[str], *, wording: Wording, 
 def html_page(
     board: Board, open_cells: Sequence[str], *, wording: Wording, figures: dict[str, str] | None = None
 ) -> str:
-    """The page as one HTML file without other files; a click on the head of a column sorts the table by it.
+    """The page as one HTML file without other files, with an SVG figure for each data set of `figures`.
 
-    Args:
-        board, open_cells: as in `markdown_page`.
-        figures: an SVG figure for each data set, if there is one.
+    A click on the head of a column sorts the table by it.
     """
     body = [f"<h1>{html.escape(wording.title)}</h1>", f"<p>{html.escape(wording.introduction)}</p>"]
     for data, rows in board.items():

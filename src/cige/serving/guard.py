@@ -32,7 +32,6 @@ class Guard:
         token: the required token of `Authorization: Bearer ...`; None requires none.
         hosts: the names that Host headers may have; none allows any.
         body_bytes: maximum size of a body, also if it is decompressed; see `Limits`.
-        metrics: counts requests by path and status, and times them.
         pace: decides whether there is time for further texts; refusing requests before their bodies are parsed leaves
             more time for accepted requests.
     """
@@ -97,7 +96,7 @@ class Guard:
         except Refused as refused:
             if status:  # the response has begun
                 raise
-            await _answer(noted_send, refused)
+            await refused.response()(scope, receive, noted_send)
         finally:
             self._n_held -= n_held
             if is_taken:
@@ -124,11 +123,3 @@ class Guard:
         if not (same and kind.lower() == b"bearer"):
             message = "expected the header `Authorization: Bearer TOKEN` with the token of this server"
             raise Refused("no_token", message, headers={"www-authenticate": "Bearer"})
-
-
-async def _answer(send: Send, refused: Refused) -> None:
-    body = refused.body
-    headers = {"content-type": "application/json", "content-length": str(len(body))} | dict(refused.headers or {})
-    described = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
-    await send({"type": "http.response.start", "status": refused.status_code, "headers": described})
-    await send({"type": "http.response.body", "body": body})

@@ -20,11 +20,9 @@ _LIVE_FILE = re.compile(r"gauge_live[a-z]+_([0-9]+)\.db")
 
 
 class Metrics:
-    """The counters of an app; those of several workers are summed through files in a folder.
+    """The counters of an app; those of several workers are summed through files in a folder, None for a single worker.
 
-    Args:
-        folder: the folder for the files of all workers, or None for a single worker. The environment variable
-            PROMETHEUS_MULTIPROC_DIR must be set to it before prometheus_client is imported.
+    PROMETHEUS_MULTIPROC_DIR must be set to the folder before prometheus_client is imported.
     """
 
     content_type = prometheus_client.CONTENT_TYPE_LATEST
@@ -54,12 +52,10 @@ class Metrics:
         self._seconds.labels(path).observe(seconds)
 
     def answer(self, model: str, n_chars: int, labels: Mapping[str, int], known: Collection[str]) -> None:
-        """Count the characters that a model processed, and the labels of the entities found.
+        """Count the characters that a model processed, and the entities found by label.
 
-        Args:
-            labels: label -> number of entities.
-            known: the labels of the model. All others are those of clients' words, which count as `other`, since each
-                further label would be kept for as long as the server runs.
+        Labels that are not `known` to the model are of clients' words, and count as `other`, since each further label
+        would be kept for as long as the server runs.
         """
         self._chars.labels(model).inc(n_chars)
         for label, number in labels.items():

@@ -51,15 +51,13 @@ class Limits:
 
 @dataclass(frozen=True)
 class Waits:
-    """How many connections there may be, and how long they wait.
+    """How many connections there may be, and for how many seconds they wait.
 
     Attributes:
-        connections: maximum number of connections.
-        head_s: seconds for the URL and the headers, from the first byte or from the beginning of the connection.
-        read_s: seconds for the body.
-        idle_s: seconds between requests; clients keep idle connections for less, so that none is closed while they use
-            it again.
-        write_s: seconds for which a client may read nothing of its response.
+        head_s: for the URL and the headers, from the first byte or from the beginning of the connection.
+        read_s: for the body.
+        idle_s: between requests; clients keep idle connections for less, so that none is closed while it is used again.
+        write_s: for which a client may read nothing of its response.
     """
 
     connections: int = 1_024
@@ -76,17 +74,12 @@ class Settings:
     Attributes:
         models: model folders or hub ids, or NAME=FOLDER (see `cige.serving.model.named_models`); the first is the
             default. If empty, only the bundled model is served.
-        device: the PyTorch device.
-        precision: as in `cige.load`.
-        domain: kind of text for which scores are calibrated, as in `cige.load`.
-        names: the path of a list of names instead of those of the models, as in `cige.load`.
+        device, precision, domain, names: as in `cige.load`; `names` is the path of a list.
         lexicon_files: word lists whose words are used for all requests.
         lexicon_file: the file for words that are added over HTTP; None keeps them in memory.
         origins: web origins whose pages may call the server; none by default.
         hosts: the names that the Host header of requests may have (see `cige.serving.hosts`); empty allows any.
-        limits: see `Limits`.
-        log_requests: whether to log the path, status and time of requests.
-        log_text: whether to log the texts of requests, too.
+        log_requests, log_text: whether to log the path, status and time of requests, and their texts.
         metrics_folder: the folder for the metrics of several workers; None for one worker.
     """
 
