@@ -47,7 +47,6 @@ class JobProgress:
         return self._n_new / max(1e-9, time.monotonic() - self._begun)
 
     def add(self, n_rows: int) -> None:
-        """Add a number of finished rows."""
         self._n_new += n_rows
         self._n_done += n_rows
         rate = self.rows_per_second

@@ -89,7 +89,6 @@ def add_types_option(
 
 
 def add_repair_option(parser: argparse.ArgumentParser) -> None:
-    """The option --repair, for labelled data."""
     parser.add_argument(
         "--repair",
         action="store_true",
@@ -105,12 +104,10 @@ def tell_repairs(file: str, repairs: Iterable[Repair]) -> None:
 
 
 def add_set_option(parser: argparse.ArgumentParser, *, help: str = "change settings of the recipe") -> None:
-    """The option --set, for a recipe."""
     parser.add_argument("--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help=help)
 
 
 def add_no_resume_option(parser: argparse._ActionsContainer) -> None:
-    """The option --no-resume, for a run."""
     parser.add_argument(
         "--no-resume", action="store_true", help="start from the beginning, even if the output folder has checkpoints"
     )

@@ -23,7 +23,6 @@ def names_of_folders(given: Sequence[str]) -> list[str]:
 
 
 def markdown_table(heads: Sequence[str], body: Sequence[Sequence[str]]) -> str:
-    """A table in Markdown."""
     return "\n".join("| " + " | ".join(cells) + " |" for cells in (heads, ["---"] * len(heads), *body))
 
 

@@ -48,8 +48,6 @@ STUCK_S = 10.0  # of one batch, or after a deadline; the longest batch takes les
 
 
 class Json(JSONResponse):
-    """A JSON response."""
-
     def render(self, content: BaseModel) -> bytes:
         return json_bytes(content.model_dump())
 

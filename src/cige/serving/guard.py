@@ -96,7 +96,7 @@ class Guard:
         except Refused as refused:
             if status:  # the response has begun
                 raise
-            await refused.response()(scope, receive, noted_send)
+            await _answer(noted_send, refused)
         finally:
             self._n_held -= n_held
             if is_taken:
@@ -123,3 +123,11 @@ class Guard:
         if not (same and kind.lower() == b"bearer"):
             message = "expected the header `Authorization: Bearer TOKEN` with the token of this server"
             raise Refused("no_token", message, headers={"www-authenticate": "Bearer"})
+
+
+async def _answer(send: Send, refused: Refused) -> None:  # half the time of a `Response`
+    body = refused.body
+    headers = {"content-type": "application/json", "content-length": str(len(body))} | dict(refused.headers or {})
+    described = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
+    await send({"type": "http.response.start", "status": refused.status_code, "headers": described})
+    await send({"type": "http.response.body", "body": body})

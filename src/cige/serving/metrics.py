@@ -62,18 +62,15 @@ class Metrics:
             self._entities.labels(model, label if label in known else OTHER).inc(number)
 
     def batch(self, n_windows: int, n_nodes: int, seconds: float) -> None:
-        """Count a batch."""
         self._windows.observe(n_windows)
         self._nodes.inc(n_nodes)
         self._batch_seconds.observe(seconds)
 
     def queue(self, n_jobs: int, n_chars: int) -> None:
-        """Set the gauges of the queue."""
         self._waiting.set(n_jobs)
         self._waiting_chars.set(n_chars)
 
     def lexicon(self, version: int) -> None:
-        """Set the gauge of the lexicon version."""
         self._version.set(version)
 
     def page(self) -> bytes:

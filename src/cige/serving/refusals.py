@@ -77,7 +77,6 @@ class Refused(HTTPException):
         return json_bytes(self.content)
 
     def response(self) -> Response:
-        """The response."""
         return Response(self.body, self.status_code, headers=self.headers, media_type="application/json")
 
 

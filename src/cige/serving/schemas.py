@@ -51,7 +51,6 @@ class WordIn(_Strict):
 
     @property
     def given(self) -> str:
-        """The word."""
         return self.text if self.text is not None else str(self.word)
 
 

@@ -25,7 +25,6 @@ class Candidate:
 
     @classmethod
     def from_list(cls, values: list[Any]) -> Candidate:
-        """The candidate from the result of `to_list`."""
         text, key, line, doubts = values
         return cls(text, key, line, tuple(Doubt(*doubt) for doubt in doubts))
 
@@ -64,5 +63,4 @@ class Pool:
         return [(worth, tie, self._kept[key]) for worth, tie, key in sorted(self._heap, reverse=True)]
 
     def best(self) -> list[Candidate]:
-        """The candidates, the best first."""
         return [candidate for _, _, candidate in self.entries()]
