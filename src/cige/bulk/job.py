@@ -109,8 +109,8 @@ class Job:
             if with_source and (clash := source_clash(columns)):
                 raise DataError(f"{file.name or source}: {clash}")
         parts = parts_of(files, [pieces for _, pieces in scanned], part_rows)
-        columns_and_rows = (text_column, entities_column, part_rows, with_source)
-        return cls(source, output, form, to, settings, *columns_and_rows, tuple(files), tuple(parts), versions)
+        job = cls(source, output, form, to, settings, text_column, entities_column, part_rows, with_source)
+        return replace(job, files=tuple(files), parts=tuple(parts), versions=versions)
 
     @property
     def n_rows(self) -> int:
