@@ -42,6 +42,8 @@ IN_WHEEL = [
     "cige/bundled_research/model.safetensors",
     "cige/data/datasets.json",
     "cige/text/traditional.txt",
+    "cige/commands/chinese.json",
+    "cige/explain/explanation.css",
     "cige/serving/page.html",
 ]
 IN_SOURCE = [

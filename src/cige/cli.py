@@ -56,8 +56,10 @@ _COMMANDS = {verb: added.commands for added in extensions() for verb in added.ve
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code. Errors that users can fix are one line, with exit code 2."""
-    if argv is None and "_ARGCOMPLETE" in os.environ:
-        _complete()
+    if argv is None and "_ARGCOMPLETE" in os.environ:  # a shell requests completions
+        from cige.commands.completion import answer
+
+        answer(VERBS, parser_of)
     argv = list(sys.argv[1:] if argv is None else argv)
     for stream in (sys.stdout, sys.stderr):
         _never_fail_to_encode(stream)
@@ -82,14 +84,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         if reason is None:
             raise
         return _refuse(reason)
-
-
-def _complete() -> None:
-    """If a shell requests completions, print them; argcomplete then ends the process."""
-    from cige.commands.completion import answer, is_requested
-
-    if is_requested():
-        answer(VERBS, parser_of)
 
 
 def _run(argv: list[str]) -> int:

@@ -32,6 +32,14 @@ def to_json(value: Any, *, indent: int | None = None, ensure_ascii: bool = False
         return dumps(_finite(value))
 
 
+def json_bytes(value: Any, **options: Any) -> bytes:
+    """The same in UTF-8, with the options of `to_json`; texts with lone surrogates, which it lacks, are escaped."""
+    try:
+        return to_json(value, **options).encode("utf-8")
+    except UnicodeEncodeError:
+        return to_json(value, **options, ensure_ascii=True).encode("ascii")
+
+
 def _finite(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None

@@ -1,10 +1,13 @@
-"""What several verbs share: the model that --model names."""
+"""What several verbs share: the model that --model names, and the numbers that options take."""
 
 from __future__ import annotations
+
+from argparse import ArgumentTypeError
 
 import pytest
 
 from cige.cli import main
+from cige.commands.options import at_least, minutes, seconds, share
 from cige.folders.manifest import MANIFEST
 
 
@@ -13,3 +16,19 @@ def test_a_manifest_that_makes_no_sense_is_told(manifest, tmp_path, capsys):
     (tmp_path / MANIFEST).write_text(manifest, encoding="utf-8")
     assert main(["explain", "重庆", "--model", str(tmp_path)]) == 2
     assert str(tmp_path) in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("kind", "right", "wrong", "expected"),
+    [
+        (at_least(2), {"2": 2}, ["1", "2.5", "x"], "a whole number of at least 2"),
+        (seconds, {"0.5": 0.5}, ["0", "-1", "inf", "nan", "x"], "seconds, more than 0"),
+        (minutes, {"0": 0.0}, ["-1", "inf", "nan", "x"], "minutes, at least 0"),
+        (share, {"0": 0.0, "1": 1.0}, ["-0.1", "1.1", "nan", "x"], "a number from 0 to 1"),
+    ],
+)
+def test_a_number_out_of_range_is_refused_and_the_range_is_told(kind, right, wrong, expected):
+    assert {text: kind(text) for text in right} == right
+    for text in wrong:
+        with pytest.raises(ArgumentTypeError, match=f"given '{text}', expected {expected}"):
+            kind(text)

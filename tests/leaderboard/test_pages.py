@@ -10,8 +10,7 @@ import board_results
 import pytest
 
 from cige.errors import CigeError
-from cige.leaderboard.figure import figures_of
-from cige.leaderboard.pages import CHINESE, ENGLISH, html_page, markdown_page
+from cige.leaderboard.pages import CHINESE, ENGLISH, figures_of, html_page, markdown_page
 from cige.leaderboard.papers import board_recipes, papers
 from cige.leaderboard.table import board_of, rows_of
 from cige.recipes.shipped import shipped

@@ -20,7 +20,7 @@ from running_server import SOON, server
 from cige.serving import door
 from cige.serving.door import HEAD_BYTES, HEADERS, URL_BYTES, Door
 from cige.serving.pace import METRICS
-from cige.serving.waits import WAITS, Waits, possible_connections
+from cige.serving.settings import WAITS, Waits, possible_connections
 
 QUICK = Waits(connections=6, head_s=1.0, read_s=1.0, idle_s=1.0, write_s=0.3)
 LARGE = 64 << 20

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from cige.bulk.fingerprint import Versions, versions_of
@@ -68,10 +68,6 @@ class AnnotatorSettings:
         except ValueError as reason:
             raise ModelError(str(reason)) from None
 
-    def to_dict(self) -> dict[str, object]:
-        """The fields as JSON values."""
-        return asdict(self)
-
 
 class Annotation(NamedTuple):
     """The entities of a text, or None and the reason why it could not be processed."""
@@ -84,11 +80,7 @@ class Annotation(NamedTuple):
 class Annotator:
     """Annotates texts with one model and one state of its lexicon.
 
-    Attributes:
-        settings: its settings.
-        finder: the model.
-        versions: hashes of the model and of the lexicon at the time when it was created.
-        reports: which lines of each file of user words were taken and refused.
+    `versions` are those when it was created, and `reports` say which lines of each file of user words were refused.
     """
 
     settings: AnnotatorSettings
@@ -132,12 +124,11 @@ class Annotator:
     def annotate(self, texts: Sequence[Any]) -> list[Annotation]:
         """The annotation of each text, in order; texts that cannot be processed and other values get an error.
 
-        With cige's own runtime, the entities of a text do not depend on the other texts; otherwise, the last digits of
-        scores may.
+        The last digits of scores may depend on the other texts, except with cige's own runtime.
         """
         errors = {k: error for k, text in enumerate(texts) if (error := self._reason_to_refuse(text))}
         sound = [text for k, text in enumerate(texts) if k not in errors]
-        annotations = iter(self._read(sound))
+        annotations = self._read(sound)
         return [
             Annotation(None, errors[k]) if k in errors else self._with_offsets(text, next(annotations))
             for k, text in enumerate(texts)
@@ -155,7 +146,7 @@ class Annotator:
 
     def _read(self, texts: list[str]) -> Iterator[Annotation]:
         try:
-            entities = list(self._entities(texts))
+            entities = list(self.finder.stream(texts, self._selection, batch_size=self.settings.batch_size))
         except (ArithmeticError, MemoryError, RuntimeError, ValueError) as reason:
             if len(texts) == 1:
                 yield Annotation(None, f"{type(reason).__name__}: {reason}")
@@ -165,9 +156,6 @@ class Annotator:
             yield from self._read(texts[half:])
             return
         yield from map(Annotation, entities)
-
-    def _entities(self, texts: list[str]) -> Iterator[list[Entity]]:
-        return self.finder.stream(texts, self._selection, batch_size=self.settings.batch_size)
 
     def _with_offsets(self, text: str, annotation: Annotation) -> Annotation:
         if annotation.entities is None or self.settings.offsets != UTF_16:

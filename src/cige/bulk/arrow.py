@@ -13,17 +13,11 @@ from typing import Any
 import pyarrow as pa
 
 from cige.bulk.annotator import Annotation, Annotator
-from cige.entities.entity import Entity
 from cige.errors import DataError
 
 TEXT, ENTITIES, ERROR = "text", "entities", "error"  # the default column names
-ENTITY_FIELDS = [
-    pa.field("start", pa.int32(), nullable=False),
-    pa.field("end", pa.int32(), nullable=False),
-    pa.field("label", pa.string(), nullable=False),
-    pa.field("text", pa.string(), nullable=False),
-    pa.field("score", pa.float32(), nullable=False),
-]
+_TYPES = {"start": pa.int32(), "end": pa.int32(), "label": pa.string(), "text": pa.string(), "score": pa.float32()}
+ENTITY_FIELDS = [pa.field(name, kind, nullable=False) for name, kind in _TYPES.items()]
 ENTITIES_TYPE = pa.list_(pa.struct(ENTITY_FIELDS))
 
 
@@ -56,12 +50,8 @@ def annotate_batch(
 ) -> Any:
     """Add the entities of all rows to a RecordBatch or Table; the order and the other columns do not change.
 
-    Returns:
-        An object of the same type, with the schema of `output_schema`.
-
-    Raises:
-        DataError: the errors of `output_schema`. Rows that cannot be processed raise no exception; their error is in
-            the column of errors.
+    The result has the same type, and the schema of `output_schema`, whose errors are raised. Rows that cannot be
+    processed raise no exception; their error is in the column of errors.
     """
     names = {"text_column": text_column, "entities_column": entities_column, "error_column": error_column}
     schema = output_schema(batch.schema, **names)
@@ -72,12 +62,11 @@ def annotate_batch(
 
 def entities_array(annotations: list[Annotation]) -> pa.Array:
     """list<struct<start, end, label, text, score>>[n]; null for rows with an error."""
-    rows = [None if a.entities is None else [_struct(e) for e in a.entities] for a in annotations]
+    rows = [
+        None if a.entities is None else [{name: getattr(e, name) for name in _TYPES} for e in a.entities]
+        for a in annotations
+    ]
     return pa.array(rows, ENTITIES_TYPE)
-
-
-def _struct(entity: Entity) -> dict[str, object]:
-    return {field.name: getattr(entity, field.name) for field in ENTITY_FIELDS}
 
 
 def _texts(column: pa.Array | pa.ChunkedArray) -> list[Any]:

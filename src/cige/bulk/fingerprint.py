@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from cige.folders.manifest import MANIFEST, sha256
 from cige.json_text import to_json
@@ -17,10 +16,8 @@ from cige.tagging.finder import EntityFinder
 class Versions:
     """Everything except the settings that determines the entities of a text.
 
-    Attributes:
-        model: hash of the manifest of the model folder, which contains hashes of all files; 16 hexadecimal digits.
-        lexicon: hash of the base words and of the user words with their labels and modes; "" if there is no lexicon.
-        precision: the precision of the model (runtime.precision), which "auto" chooses by processor.
+    `model` is a hash of the manifest of its folder, which has hashes of all files, and `lexicon` one of the base words
+    and of the user words with labels and modes ("" without a lexicon); `precision` is what "auto" chose.
     """
 
     model: str
@@ -45,8 +42,5 @@ def versions_of(finder: EntityFinder, folder: Path) -> Versions:
     precision = finder.model.precision or FLOAT32
     snapshot = finder.lexicon.snapshot()
     user_words = [[entry.text, entry.label, entry.mode] for entry in snapshot.user_entries]
-    return Versions(model, _hash([finder.lexicon.fingerprint, user_words, sorted(snapshot.hidden)]), precision)
-
-
-def _hash(value: Any) -> str:
-    return hashlib.sha256(to_json(value, ensure_ascii=True).encode()).hexdigest()[:16]
+    words = to_json([finder.lexicon.fingerprint, user_words, sorted(snapshot.hidden)], ensure_ascii=True)
+    return Versions(model, hashlib.sha256(words.encode()).hexdigest()[:16], precision)

@@ -17,6 +17,7 @@ import numpy as np
 from cige.bulk.csv_records import RecordEnds, csv_records
 from cige.data.documents.folders import broken_links, suffix, visible_files
 from cige.errors import DataError
+from cige.folders.manifest import sha256
 from cige.folders.packed import UNPACKING_ERRORS, unpack
 
 FORMATS = {".txt": "txt", ".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".tsv": "tsv", ".parquet": "parquet"}
@@ -48,14 +49,9 @@ class InputFile:
 
 @dataclass(frozen=True)
 class Part:
-    """A section of a file.
+    """A section [start, stop) of the InputFile named `file`, in bytes of its content, or in rows of a Parquet file.
 
-    Attributes:
-        number: its number in the job, from 0.
-        file: name of the InputFile.
-        start, stop: half-open [start, stop) in bytes of the decompressed file, or in rows of a Parquet file.
-        first_row: the number of its first row, from 1.
-        n_rows: number of rows, as in InputFile.
+    `number` counts the parts of a job from 0, and `first_row` is the number of its first row, from 1.
     """
 
     number: int
@@ -109,10 +105,7 @@ def find_files(source: Path, form: str | None) -> tuple[list[str], str]:
 
 
 def scan(path: Path, name: str, form: str, piece_rows: int) -> tuple[InputFile, list[tuple[int, int]]]:
-    """Read a file once to find its pieces.
-
-    Returns:
-        The InputFile, and (end, rows) of each of its pieces, which have `piece_rows` rows except for the last one.
+    """A file, and (end, rows) of each of its pieces, which have `piece_rows` rows except for the last one.
 
     Raises:
         DataError: it cannot be read, is UTF-16, or lacks a required header.
@@ -198,8 +191,6 @@ def _header(raw: bytes, path: Path, form: str) -> tuple[str, ...]:
 def _scan_parquet(path: Path, name: str, piece_rows: int) -> tuple[InputFile, list[tuple[int, int]]]:
     import pyarrow as pa
     import pyarrow.parquet as pq
-
-    from cige.folders.manifest import sha256
 
     try:
         n_rows = pq.ParquetFile(path).metadata.num_rows

@@ -33,12 +33,11 @@ from cige.bulk.rows import (
     reason_not_to_write,
     source_clash,
 )
-from cige.data.text_files import has_surrogate
 from cige.errors import CigeError, DataError, ModelError
 from cige.folders.atomic import atomic_file
 from cige.folders.kinds import ANNOTATION
 from cige.folders.manifest import MANIFEST, kind_of, sha256
-from cige.json_text import JsonObject, to_json
+from cige.json_text import JsonObject, json_bytes, to_json
 from cige.lexicon.word_versions import version_of
 
 VERSION = 1
@@ -105,34 +104,20 @@ class Job:
         for file in files:
             columns = columns_of(source / file.name if file.name else source, file, form)
             if columns and text_column not in columns:
-                shown = ", ".join(columns)
-                raise DataError(
-                    f"{file.name or source}: no column {text_column!r}; it has {shown}; name one by --text-column"
-                )
+                has = f"it has {', '.join(columns)}; name one by --text-column"
+                raise DataError(f"{file.name or source}: no column {text_column!r}; {has}")
             if with_source and (clash := source_clash(columns)):
                 raise DataError(f"{file.name or source}: {clash}")
         parts = parts_of(files, [pieces for _, pieces in scanned], part_rows)
-        return cls(
-            source,
-            output,
-            form,
-            to,
-            settings,
-            text_column,
-            entities_column,
-            part_rows,
-            with_source,
-            tuple(files),
-            tuple(parts),
-            versions,
-        )
+        job = cls(source, output, form, to, settings, text_column, entities_column, part_rows, with_source)
+        return replace(job, files=tuple(files), parts=tuple(parts), versions=versions)
 
     @property
     def n_rows(self) -> int:
         return sum(part.n_rows for part in self.parts)
 
     def without_parts(self) -> Job:
-        """The same job for workers, which are given their parts one by one; the list of all may be long."""
+        """The same job for workers, which are given their parts one by one."""
         return replace(self, parts=())
 
     def begin(self) -> bool:
@@ -156,8 +141,7 @@ class Job:
     def pending(self, *, verify: bool = False) -> list[Part]:
         """The parts that still have to be annotated, including those whose file is missing or was cut short.
 
-        Args:
-            verify: whether to compare the checksums of all files, which are read for that, and not only their sizes.
+        With `verify`, the checksums of all files are compared, which are read for that, and not only their sizes.
         """
         return [part for part in self.parts if self.commit_of(part, verify=verify) is None]
 
@@ -211,11 +195,7 @@ class Job:
         return record
 
     def finish(self) -> dict[str, int]:
-        """Write the totals to the manifest after all parts are finished; returns the totals.
-
-        Raises:
-            CigeError: a part is missing.
-        """
+        """Write the totals to the manifest and return them; raises a CigeError if a part is missing."""
         records = [self.commit_of(part) for part in self.parts]
         if None in records:
             raise CigeError(f"{self.output}: {records.count(None)} parts are not done; run the same command again")
@@ -284,7 +264,7 @@ class Job:
         return self.output / folder / f"part-{part.number:06d}.{suffix}"
 
     def _facts(self) -> JsonObject:
-        settings = {k: v for k, v in self.settings.to_dict().items() if k not in _CHANGES_NO_ROW}
+        settings = {k: v for k, v in asdict(self.settings).items() if k not in _CHANGES_NO_ROW}
         for name, default in (("names", None), ("nested", True)):  # as in jobs that began before there was this setting
             if settings[name] is default:
                 del settings[name]
@@ -334,11 +314,8 @@ class Job:
 
     @staticmethod
     def _write(path: Path, facts: Mapping[str, object]) -> None:
-        text = to_json(facts, indent=1, sort_keys=True)
-        if has_surrogate(text):  # of a file name that is not UTF-8, as files from Chinese Windows have
-            text = to_json(facts, indent=1, sort_keys=True, ensure_ascii=True)
         with atomic_file(path) as aside:
-            aside.write_text(text + "\n", encoding="utf-8")
+            aside.write_bytes(json_bytes(facts, indent=1, sort_keys=True) + b"\n")
 
 
 def versions_begun_with(output: Path) -> list[str]:

@@ -29,9 +29,7 @@ def annotate_parts(job: Job, parts: Sequence[Part], *, n_processes: int) -> Iter
     """Annotate parts with local processes; yields the record of each part when it is committed, in any order.
 
     If a process dies, it is replaced and its part is annotated again. The processes end when the iterator is closed.
-
-    Raises:
-        CigeError: the error of a worker; or several processes died during the same part.
+    Raises the CigeError of a worker, or one if several processes died during the same part.
     """
     waiting, deaths = deque(parts), Counter[int]()
     sent = job.without_parts()

@@ -15,22 +15,11 @@ MODULES = {
 
 
 def check_installed(what: str, extra: str) -> None:
-    """Check that the modules of an extra are installed.
-
-    Args:
-        what: what needs them, for the message.
-        extra: a key of MODULES.
-
-    Raises:
-        CigeError: a module is missing.
-    """
+    """Raise a CigeError, which names `what` needs them, if a module of an extra is not installed."""
     for module in MODULES[extra]:
-        if not _is_installed(module):
+        try:
+            is_there = find_spec(module) is not None
+        except (ModuleNotFoundError, ValueError):  # ValueError: None in sys.modules, as some programs block a module
+            is_there = False
+        if not is_there:
             raise CigeError(f'{what} needs {module}, which is not installed; pip install "cige[{extra}]"')
-
-
-def _is_installed(module: str) -> bool:
-    try:
-        return find_spec(module) is not None
-    except (ModuleNotFoundError, ValueError):  # ValueError: None in sys.modules, as some programs block a module
-        return False

@@ -13,13 +13,10 @@ SECONDS_PER_LINE = 30
 
 
 class JobProgress:
-    """Shows progress on standard error.
+    """Shows progress on standard error: `n_done` of `n_rows` were finished before.
 
-    Args:
-        n_rows: number of rows of the job.
-        n_done: number of rows that were finished before.
-        prints_lines: whether to print a line from time to time where there is no terminal. An engine that reports all
-            parts at the end has no rate until then.
+    Without a terminal, it prints a line from time to time if `prints_lines`; an engine that reports all parts at the
+    end has no rate until then.
     """
 
     def __init__(self, n_rows: int, n_done: int = 0, *, prints_lines: bool = True):
@@ -50,7 +47,6 @@ class JobProgress:
         return self._n_new / max(1e-9, time.monotonic() - self._begun)
 
     def add(self, n_rows: int) -> None:
-        """Add a number of finished rows."""
         self._n_new += n_rows
         self._n_done += n_rows
         rate = self.rows_per_second

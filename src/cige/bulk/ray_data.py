@@ -101,11 +101,8 @@ def annotate_parts(
 ) -> Iterator[PartRecord]:
     """Annotate parts of a job; yields the record of each part when it is committed. All nodes must share the storage.
 
-    The current Ray session is used, or that of RAY_ADDRESS, or a new local one.
-
-    Raises:
-        CigeError: a package is missing; Ray could not be started; an actor or a node died and was not replaced by Ray;
-            or a worker reports an error.
+    The current Ray session is used, or that of RAY_ADDRESS, or a new local one. Raises a CigeError if a package is
+    missing, Ray could not be started, an actor or a node died and Ray did not replace it, or a worker reports an error.
     """
     check_installed("the engine ray", "ray")
     import ray.data
@@ -132,11 +129,7 @@ def annotate_parts(
 
 
 def _start() -> None:
-    """Connect to the cluster of RAY_ADDRESS, or start a local one, unless the program has done so.
-
-    Raises:
-        CigeError: that failed.
-    """
+    """Connect to the cluster of RAY_ADDRESS, or start a local one, unless the program has done so."""
     import ray
 
     try:

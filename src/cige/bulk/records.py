@@ -30,11 +30,7 @@ class PartRecord(TypedDict, total=False):
 
 
 def read_record(path: Path, number: int) -> PartRecord | None:
-    """The record of the part with this number; None if there is none.
-
-    Raises:
-        DataError: the file is damaged, or is the record of another part.
-    """
+    """The record of the part with this number, or None; raises a DataError if it is damaged or of another part."""
     again = "remove this file and run the same command again: it annotates only this part"
     try:
         record = json.loads(path.read_text(encoding="utf-8"))

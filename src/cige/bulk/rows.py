@@ -17,7 +17,7 @@ from cige.bulk.inputs import InputFile, Part
 from cige.data.text_files import has_surrogate
 from cige.errors import DataError
 from cige.folders.packed import UNPACKING_ERRORS, unpack
-from cige.json_text import JsonObject, to_json
+from cige.json_text import JsonObject, json_bytes, to_json
 
 OUTPUTS = {
     "txt": ("jsonl", "csv", "tsv", "parquet"),
@@ -33,10 +33,9 @@ SOURCE_COLUMNS = ("source_file", "source_row")
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a file.
+    """A row of a file, with its number from 1 (in CSV, that of the record, without the header).
 
     Attributes:
-        number: its number in the file, from 1 (in CSV, that of the record, without the header).
         values: its values by column; lines of text only have the column of texts. None if it cannot be read.
         raw: the original row, for the list of rejected rows.
         error: the reason why it cannot be read, or None.
@@ -49,11 +48,7 @@ class Row:
 
 
 def read_rows(source: Path, file: InputFile, part: Part, form: str, text_column: str) -> list[Row]:
-    """The rows of a part, in order; blank lines of JSONL, CSV and TSV files are skipped.
-
-    Raises:
-        DataError: the file cannot be read.
-    """
+    """The rows of a part, in order, without blank lines of JSONL, CSV and TSV; raises a DataError if unreadable."""
     path = source / file.name if file.name else source
     if form == "parquet":
         return _parquet_rows(path, part)
@@ -67,13 +62,10 @@ def read_rows(source: Path, file: InputFile, part: Part, form: str, text_column:
 
 
 def format_rows(rows: Sequence[JsonObject], form: str, columns: Sequence[str], entities_column: str) -> bytes:
-    """The content of a file of rows with lists of Entity in `entities_column`: JSON lines, or CSV or TSV with a header.
-
-    Raises:
-        DataError: a value cannot be represented in the format.
-    """
+    """A file of rows with lists of Entity in `entities_column`, as JSON lines, or as CSV or TSV with a header."""
     if form == "jsonl":
-        return "".join(_json_line(row, entities_column) for row in rows).encode()
+        plain = (row | {entities_column: [e.to_dict() for e in row[entities_column]]} for row in rows)
+        return b"".join(json_bytes(row) + b"\n" for row in plain)
     out = io.StringIO(newline="")
     names = [*columns, entities_column]
     writer = csv.writer(out) if form == "csv" else _TsvWriter(out)
@@ -118,12 +110,6 @@ class _TsvWriter:
 
     def writerow(self, fields: Sequence[object]) -> None:
         self._out.write("\t".join(map(str, fields)) + "\n")
-
-
-def _json_line(row: JsonObject, entities_column: str) -> str:
-    plain = row | {entities_column: [entity.to_dict() for entity in row[entities_column]]}
-    line = to_json(plain)
-    return (to_json(plain, ensure_ascii=True) if has_surrogate(line) else line) + "\n"
 
 
 def _text_row(number: int, line: bytes, text_column: str) -> Row:

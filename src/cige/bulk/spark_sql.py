@@ -55,10 +55,8 @@ def annotate(frame: DataFrame, settings: AnnotatorSettings | None = None, **colu
 def annotate_parts(job: Job, parts: Sequence[Part], *, n_tasks: int) -> Iterator[PartRecord]:
     """Annotate parts of a job; the records are returned at the end. A retried task continues after its last commit.
 
-    All nodes must share the storage. The active session is used, or a new local one with `n_tasks` cores.
-
-    Raises:
-        CigeError: a package is missing.
+    All nodes must share the storage. The active session is used, or a new local one with `n_tasks` cores. Raises a
+    CigeError if a package is missing.
     """
     check_installed("the engine spark", "spark")
     from pyspark.sql import SparkSession

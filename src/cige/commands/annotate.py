@@ -210,11 +210,7 @@ def _records(job: Job, pending: list[Any], args: argparse.Namespace) -> Iterator
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Raise an error if another process is writing to the same folder, which is made if it does not exist.
-
-    Raises:
-        DataError: another process is writing to it.
-    """
+    """Make the folder if needed, and raise a DataError if another process is writing to it."""
     try:
         import fcntl
     except ImportError:  # Windows

@@ -42,9 +42,7 @@ def run(args: argparse.Namespace) -> None:
     from cige.models.trim import rename_labels, trim
 
     model = LatticeModel.load(folder, listed)
-    small = trim(model, n_words=args.n_words, n_bigrams=args.n_bigrams)
-    small = rename_labels(small, names)
+    small = rename_labels(trim(model, n_words=args.n_words, n_bigrams=args.n_bigrams), names)
     small.save(args.output, table_dtype=args.dtype)
-    n_bytes = folder_bytes(args.output)
     sizes = f"{len(small.lexicon):,} words, {len(small.vocabulary.bigrams):,} bigrams"
-    print(f"{args.output}: {sizes}, {n_bytes / 1e6:.1f} MB")
+    print(f"{args.output}: {sizes}, {folder_bytes(args.output) / 1e6:.1f} MB")

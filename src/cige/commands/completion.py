@@ -14,7 +14,6 @@ from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 
 SHELLS = ("bash", "zsh", "fish", "powershell", "tcsh")
-_ASKING = "_ARGCOMPLETE"  # set by the shell when it requests completions
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,16 +27,13 @@ def run(args: argparse.Namespace) -> None:
     print(shellcode(["cige"], shell=args.shell))
 
 
-def is_requested() -> bool:
-    """Whether a shell requests completions and argcomplete is installed."""
-    return _ASKING in os.environ and find_spec("argcomplete") is not None
-
-
 def answer(verbs: Mapping[str, str], parser_of: Callable[[str], argparse.ArgumentParser]) -> None:
-    """Print the completions of the typed command, and end the process.
+    """Print the completions of the typed command, and end the process, if argcomplete is installed.
 
     Only the parser of the typed verb is created, so that completion imports only the module of that verb.
     """
+    if find_spec("argcomplete") is None:
+        return
     import argcomplete
 
     typed = os.environ.get("COMP_LINE", "")[: int(os.environ.get("COMP_POINT") or 0) or None].split()

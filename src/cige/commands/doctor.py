@@ -49,9 +49,9 @@ class Finding:
     advice: str = ""
 
 
-def _judged(name: str, is_well: object, detail: str, advice: str, *, otherwise: State = "note") -> Finding:
-    """The finding of a check that went well, or else with advice."""
-    return Finding(name, "ok", detail) if is_well else Finding(name, otherwise, detail, advice)
+def _judged(name: str, is_well: object, detail: str, advice: str) -> Finding:
+    """The finding of a check that went well, or else a note with advice."""
+    return Finding(name, "ok", detail) if is_well else Finding(name, "note", detail, advice)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -67,29 +67,20 @@ def run(args: argparse.Namespace) -> int:
         print(to_json({"ok": is_well, "findings": [asdict(finding) for finding in findings]}, indent=1))
     else:
         _print(findings)
-        print(
-            "everything that cige requires works"
-            if is_well
-            else "something that cige requires does not work; see above"
-        )
+        not_well = "something that cige requires does not work; see above"
+        print("everything that cige requires works" if is_well else not_well)
     return 0 if is_well else 1
 
 
 def examine(model: str | None = None) -> Iterator[Finding]:
     """Run all checks; an unexpected exception in a check is reported as a finding."""
-    checks: list[tuple[str, Callable[[], Iterator[Finding]]]] = [
-        ("versions", _versions),
-        ("packages", _packages),
-        ("compiled parts", _compiled),
-        ("threads", _threads),
-        ("GPU", _gpu),
-        ("terminal", _terminal),
-        ("caches", _caches),
-        ("bundled model", lambda: _model(None)),
-    ]
+    checks: dict[str, Callable[[], Iterator[Finding]]] = {
+        "versions": _versions, "packages": _packages, "compiled parts": _compiled, "threads": _threads, "GPU": _gpu,
+        "terminal": _terminal, "caches": _caches, "bundled model": lambda: _model(None),
+    }  # fmt: skip
     if model is not None:
-        checks.append(("model", lambda: _model(model)))
-    for name, check in checks:
+        checks["model"] = lambda: _model(model)
+    for name, check in checks.items():
         try:
             yield from check()
         except CigeError as error:
@@ -108,19 +99,14 @@ def _versions() -> Iterator[Finding]:
 
 
 def _packages() -> Iterator[Finding]:
-    for name in NEEDED:
-        found, advice = _version(name), f"reinstall cige: {install_command()}"
-        yield _judged(name, found, found or "not installed", advice, otherwise="wrong")
+    advice: dict[str, tuple[str, State]] = {name: (f"reinstall cige: {install_command()}", "wrong") for name in NEEDED}
     for name, extra in OPTIONAL.items():
-        found, advice = _version(name), f"only needed by some commands: {install_command(extra)}"
-        yield _judged(name, found, found or "not installed", advice)
-
-
-def _version(name: str) -> str | None:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None
+        advice[name] = (f"only needed by some commands: {install_command(extra)}", "note")
+    for name, (what_to_do, otherwise) in advice.items():
+        try:
+            yield Finding(name, "ok", version(name))
+        except PackageNotFoundError:
+            yield Finding(name, otherwise, "not installed", what_to_do)
 
 
 def _compiled() -> Iterator[Finding]:

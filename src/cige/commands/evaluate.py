@@ -27,10 +27,9 @@ from cige.json_text import to_json
 from cige.text.counted import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from cige.data.sentence import Sentence
-    from cige.tagging.evaluation import Evaluation
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -70,11 +69,7 @@ def add_label_option(parser: argparse.ArgumentParser, *, help: str | None = None
 
 
 def read_label_map(args: argparse.Namespace, sentences: Sequence[Sentence], path: str) -> dict[str, str]:
-    """Parse --labels; print a note on stderr about labels that no sentence has.
-
-    Raises:
-        DataError: an item is not a mapping.
-    """
+    """Parse --labels; print a note on stderr about labels that no sentence has; raises a DataError for a wrong item."""
     from cige.entities.labels import not_in_data, parse_label_map
 
     labels = parse_label_map(args.labels, may_drop=True)
@@ -86,26 +81,32 @@ def read_label_map(args: argparse.Namespace, sentences: Sequence[Sentence], path
 
 def run(args: argparse.Namespace) -> None:
     from cige.data import read_sentences
+    from cige.data.text_files import write_text
     from cige.entities.score_table import calibration_table, confusion_table, error_table, report_table
     from cige.tagging.evaluation import evaluate
 
     for path in filter(None, (args.data, args.train)):
         if not Path(path).exists():
             read_sentences(path)  # raises the error before a model is loaded
-    ner = load_finder(args)
+    ner = load_finder(args.model, args)
     nested = ner.label_facts.nested and not args.repair
     sentences = read_sentences(args.data, repair=args.repair, nested=nested)
     labels = read_label_map(args, sentences, args.data)
     train = read_sentences(args.train, repair=args.repair, nested=nested) if args.train else None
     check_labels(ner, sentences, labels, args.data, types=args.types)
     options = {} if args.types == "fine" else {"types": args.types}
-    only = args.data_labels_only
-    result = evaluate(
-        ner, sentences, labels=labels, train=train, batch_size=args.batch_size, data_labels_only=only, **options
-    )
-    _warn_of_unannotated_labels(result, sentences, labels, args.data)
+    options |= {"data_labels_only": args.data_labels_only, "batch_size": args.batch_size}
+    result = evaluate(ner, sentences, labels=labels, train=train, **options)
+    gold = {labels.get(span.label, span.label) for sentence in sentences for span in sentence.spans}
+    if never_gold := sorted(set(result.labels) - gold):
+        print(
+            f"cige: no entity of {args.data} is {' or '.join(never_gold)}; predictions of it count as errors "
+            "(--data-labels-only leaves them out)",
+            file=sys.stderr,
+        )
     if args.errors:
-        _write_errors(result, sentences, args.errors)
+        lines = [to_json(error.to_dict(sentences[error.sentence].text)) for error in result.errors]
+        write_text(args.errors, "".join(line + "\n" for line in lines))
     if args.json:
         print(to_json(result.to_dict(), indent=1))
     else:
@@ -116,25 +117,5 @@ def run(args: argparse.Namespace) -> None:
             console.print(confusion_table(result.confusion))
         if result.points:
             console.print(calibration_table(result.points))
-        print(
-            f"{counted(result.report.n_sentences, 'sentence')}, {result.sentences_per_second:,.1f} sentences per second"
-        )
-
-
-def _warn_of_unannotated_labels(
-    evaluation: Evaluation, sentences: Sequence[Sentence], labels: Mapping[str, str], path: str
-) -> None:
-    gold = {labels.get(s.label, s.label) for x in sentences for s in x.spans}
-    if never_gold := sorted(set(evaluation.labels) - gold):
-        print(
-            f"cige: no entity of {path} is {' or '.join(never_gold)}; predictions of it count as errors "
-            "(--data-labels-only leaves them out)",
-            file=sys.stderr,
-        )
-
-
-def _write_errors(evaluation: Evaluation, sentences: Sequence[Sentence], path: str) -> None:
-    from cige.data.text_files import write_text
-
-    lines = [to_json(error.to_dict(sentences[error.sentence].text)) for error in evaluation.errors]
-    write_text(path, "".join(line + "\n" for line in lines))
+        n_sentences = counted(result.report.n_sentences, "sentence")
+        print(f"{n_sentences}, {result.sentences_per_second:,.1f} sentences per second")

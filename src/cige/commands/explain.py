@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     text = whole_text_of(args.source)
-    ner = load_ner(args)
+    ner = load_ner(args.model, args)
     with text_bar(0 if args.no_removals else len(text)) as on_progress:
         explanation = ner.explain(
             text,

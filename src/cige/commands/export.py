@@ -38,5 +38,4 @@ def run(args: argparse.Namespace) -> None:
     from cige.runtime.export import export_onnx
 
     export_onnx(LatticeModel.load(source), output, int8=args.int8)
-    n_bytes = folder_bytes(output)
-    print(f"{output}: {n_bytes / 1e6:.1f} MB")
+    print(f"{output}: {folder_bytes(output) / 1e6:.1f} MB")

@@ -12,19 +12,15 @@ import platform
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cige.commands.options import folder_bytes, make_console
+from cige.commands.options import MODEL_HELP, folder_bytes, make_console
 from cige.json_text import JsonObject, to_json
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from cige.explain.model import LoadedModel
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--model", "-m", metavar="M", help="model folder, hub id or `research` (default: the bundled model)"
-    )
+    parser.add_argument("--model", "-m", metavar="M", help=MODEL_HELP)
     parser.add_argument("--json", action="store_true", help="print everything as JSON instead of tables")
     parser.set_defaults(run=run)
 
@@ -64,28 +60,23 @@ def _rows(facts: JsonObject, prefix: str = "") -> Iterator[tuple[str, str]]:
         elif isinstance(value, bool) or value is None:
             yield f"{prefix}{name}", "none" if value is None else "yes" if value else "no"
         else:
-            yield f"{prefix}{name}", _number(value) if isinstance(value, int | float) and name != "seed" else f"{value}"
+            form = "" if name == "seed" or isinstance(value, str) else "," if isinstance(value, int) else ",.4g"
+            yield f"{prefix}{name}", f"{value:{form}}"
 
 
 def _installation() -> JsonObject:
     from cige import __version__
+    from cige.extras import install_command
     from cige.runtime.native import level, n_threads
 
-    facts = {"cige": __version__, "python": platform.python_version(), "threads": n_threads()}
-    return facts | {"compiled kernels": level() or "none (slower)"} | _torch()
-
-
-def _torch() -> JsonObject:
-    from cige.extras import install_command
-
+    facts: JsonObject = {"cige": __version__, "python": platform.python_version(), "threads": n_threads()}
+    facts["compiled kernels"] = level() or "none (slower)"
     try:
         import torch
     except ImportError:
-        return {"torch": f"not installed; training and GPUs need it: {install_command('train')}"}
-    return {
-        "torch": torch.__version__,
-        "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else "none",
-    }
+        return facts | {"torch": f"not installed; training and GPUs need it: {install_command('train')}"}
+    gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else "none"
+    return facts | {"torch": torch.__version__, "gpu": gpu}
 
 
 def _model(name: str | None) -> JsonObject:
@@ -94,18 +85,13 @@ def _model(name: str | None) -> JsonObject:
 
     folder = model_folder(name)
     finder = load(folder)
-    n_bytes = folder_bytes(folder)
-    facts = {"model": str(folder), "megabytes": round(n_bytes / 1e6, 1), "labels": finder.labels}
-    return facts | (
-        _lattice_model(finder.model) if isinstance(finder, NER) else {"facts": getattr(finder, "facts", {})}
-    )
-
-
-def _lattice_model(model: LoadedModel) -> JsonObject:
-    """Facts about a model with a lexicon, in addition to its labels."""
+    facts = {"model": str(folder), "megabytes": round(folder_bytes(folder) / 1e6, 1), "labels": finder.labels}
+    if not isinstance(finder, NER):
+        return facts | {"facts": getattr(finder, "facts", {})}
+    model = finder.model
     components = model.vocabulary.components
     with_components = {} if components is None else {"characters with components": len(components.codes)}
-    return {
+    return facts | {
         "precision": model.precision or "float32",
         "scheme": model.scheme,
         "lexicon words": len(model.lexicon),
@@ -114,7 +100,3 @@ def _lattice_model(model: LoadedModel) -> JsonObject:
         | with_components,
         "facts": model.facts,
     }
-
-
-def _number(value: float) -> str:
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"

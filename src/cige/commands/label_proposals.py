@@ -59,11 +59,7 @@ def labels_option(mapping: Mapping[str, str]) -> str:
 def check_labels(
     finder: EntityFinder, sentences: Sequence[Sentence], mapping: Mapping[str, str], path: str, *, types: str = "fine"
 ) -> None:
-    """Check that the model has a label for each label of the data.
-
-    Raises:
-        DataError: it has not; the message has the option to add, with a proposal for each label.
-    """
+    """Raise a DataError, with the option to add, if the model has no label for one of the data."""
     from cige.tagging.selection import Request, select
 
     known = set(finder.labels)

@@ -95,8 +95,7 @@ def run_cells(args: argparse.Namespace) -> None:
     to_run = _open_cells(args, read_results(results_folder))
     to_run = share_of(to_run, *args.share)
     if args.list:
-        for cell in to_run:
-            print(cell.path.removesuffix(".json"))
+        print("".join(f"{cell.name}\n" for cell in to_run), end="")
         return
     keep_freed_memory()
     for cell in to_run:
@@ -105,14 +104,12 @@ def run_cells(args: argparse.Namespace) -> None:
         result = run_cell(cell, Path(args.runs), data_dir=args.data_dir, device=args.device)
         write_result_file(results_folder, result)
         test = "" if result.test_f1 is None else f" test F1 {100 * result.test_f1:.2f}"
-        name = cell.path.removesuffix(".json")
-        print(f"{name} dev F1 {100 * result.dev_f1:.2f}{test} ({show_duration(result.seconds)})", flush=True)
+        print(f"{cell.name} dev F1 {100 * result.dev_f1:.2f}{test} ({show_duration(result.seconds)})", flush=True)
 
 
 def run_show(args: argparse.Namespace) -> None:
     from cige.folders.atomic import atomic_file
-    from cige.leaderboard.figure import figures_of
-    from cige.leaderboard.pages import CHINESE, ENGLISH, html_page, markdown_page
+    from cige.leaderboard.pages import CHINESE, ENGLISH, figures_of, html_page, markdown_page
     from cige.leaderboard.results import read_results
     from cige.leaderboard.table import board_of
 
@@ -120,7 +117,7 @@ def run_show(args: argparse.Namespace) -> None:
     results = read_results(Path(args.results))
     if not results:
         raise CigeError(f"{args.results}: no result; `cige leaderboard run` makes them")
-    still_open = [cell.path.removesuffix(".json") for cell in _open_cells(args, results)]
+    still_open = [cell.name for cell in _open_cells(args, results)]
     board = board_of(results)
     page = markdown_page(board, still_open, wording=wording, links=args.link)
     if not (args.page or args.html):

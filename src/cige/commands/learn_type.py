@@ -75,11 +75,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def list_files(types: list[str], words: str | None) -> dict[str, str]:
-    """The word list of each type.
-
-    Raises:
-        CigeError: a type has no word list, or several.
-    """
+    """The word list of each type; raises a CigeError if a type has none, or several."""
     files: dict[str, str] = {}
     for given in types:
         name, _, path = given.partition("=")

@@ -6,9 +6,9 @@ import argparse
 import math
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from cige.errors import ModelError
 
@@ -21,27 +21,16 @@ if TYPE_CHECKING:
     from cige.tagging.finder import EntityFinder
     from cige.tagging.selection import Request
 
+N = TypeVar("N", int, float)
 
-def add_model_options(
-    parser: argparse.ArgumentParser, *, several: bool = False, models_help: str | None = None
-) -> None:
-    """Options for `load_ner`.
 
-    With `several` or `models_help`, --model may be given several times, and `args.model` is None or a list.
+MODEL_HELP = "model folder, hub id or `research` (default: the bundled model)"
 
-    Args:
-        models_help: the help text of --model, if it differs from the usual one.
-    """
-    several = several or models_help is not None
-    parser.add_argument(
-        "--model",
-        "-m",
-        metavar="M",
-        action="append" if several else "store",
-        help=models_help
-        or "model folder, hub id or `research` (default: the bundled model)"
-        + ("; may be given several times" if several else ""),
-    )
+
+def add_model_options(parser: argparse.ArgumentParser, *, models_help: str | None = None) -> None:
+    """Options for `load_finder`; with `models_help`, --model may be given several times, and `args.model` is a list."""
+    action = "store" if models_help is None else "append"
+    parser.add_argument("--model", "-m", metavar="M", action=action, help=models_help or MODEL_HELP)
     parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1 ... (default: cpu)")
     parser.add_argument(
         "--precision",
@@ -66,11 +55,7 @@ def add_model_options(
 
 
 def add_request_options(parser: argparse.ArgumentParser, *, recall: bool = True) -> None:
-    """Options for which entities are reported; see `request_of`.
-
-    Args:
-        recall: whether to add the option for overlapping candidates.
-    """
+    """Options for `request_of`, with that for overlapping candidates if `recall`."""
     parser.add_argument(
         "--min-score", type=float, default=0.0, metavar="P", help="leave out entities with a lower score, 0..1"
     )
@@ -104,7 +89,6 @@ def add_types_option(
 
 
 def add_repair_option(parser: argparse.ArgumentParser) -> None:
-    """The option --repair, for labelled data."""
     parser.add_argument(
         "--repair",
         action="store_true",
@@ -120,23 +104,17 @@ def tell_repairs(file: str, repairs: Iterable[Repair]) -> None:
 
 
 def add_set_option(parser: argparse.ArgumentParser, *, help: str = "change settings of the recipe") -> None:
-    """The option --set, for a recipe."""
     parser.add_argument("--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help=help)
 
 
 def add_no_resume_option(parser: argparse._ActionsContainer) -> None:
-    """The option --no-resume, for a run."""
     parser.add_argument(
         "--no-resume", action="store_true", help="start from the beginning, even if the output folder has checkpoints"
     )
 
 
 def request_of(args: argparse.Namespace) -> Request:
-    """The request that the options specify.
-
-    Raises:
-        ModelError: a value is out of range.
-    """
+    """The request that the options specify; raises a ModelError if a value is out of range."""
     from cige.tagging.selection import Request
 
     labels = None if args.labels is None else [name.strip() for name in args.labels.split(",") if name.strip()]
@@ -148,35 +126,28 @@ def request_of(args: argparse.Namespace) -> Request:
         raise ModelError(str(reason)) from None
 
 
-def load_finder(args: argparse.Namespace) -> EntityFinder:
-    """Load the model that the options specify, which may be any model that finds entities, and add the user's words.
+def load_finder(model: str | None, args: argparse.Namespace) -> EntityFinder:
+    """Load a model, which may be any that finds entities, as the options specify, and add the user's words.
 
-    Lines of a word file that cannot be used are reported on stderr.
-
-    Raises:
-        ModelError: the errors of `cige.load`; or the model has no lexicon for the user's words.
+    Refused lines of a word file are reported on stderr. Raises a ModelError as `cige.load` does, or if the model has no
+    lexicon for the user's words.
     """
-    return load_model(args.model, args)
-
-
-def load_ner(args: argparse.Namespace) -> NER:
-    """Like `load_finder`, for commands that require a model with a lexicon."""
-    return with_lexicon_only(load_finder(args), args.model)
-
-
-def load_model(path_or_hub_id: str | None, args: argparse.Namespace) -> EntityFinder:
-    """Like `load_finder`, for one of several models."""
     from cige.api import load_as
     from cige.lexicon.word_versions import word_file
     from cige.nn.memory import keep_freed_memory
 
     keep_freed_memory()
-    finder = load_as(path_or_hub_id, args)
+    finder = load_as(model, args)
     for path in map(word_file, args.lexicon_add):
-        tell_incomplete(with_lexicon_only(finder, path_or_hub_id).lexicon.add_file(path))
+        tell_incomplete(with_lexicon_only(finder, model).lexicon.add_file(path))
     if args.lexicon_add:
-        _warn_of_ignored_labels(with_lexicon_only(finder, path_or_hub_id))
+        _warn_of_ignored_labels(with_lexicon_only(finder, model))
     return finder
+
+
+def load_ner(model: str | None, args: argparse.Namespace) -> NER:
+    """Like `load_finder`, for commands that require a model with a lexicon."""
+    return with_lexicon_only(load_finder(model, args), model)
 
 
 def tell_incomplete(*reports: LoadReport) -> None:
@@ -198,29 +169,22 @@ def _warn_of_ignored_labels(ner: NER) -> None:
         )
 
 
-def with_lexicon_only(finder: EntityFinder, path_or_hub_id: str | None) -> NER:
-    """Return `finder` if it has a lexicon.
-
-    Raises:
-        ModelError: it is a fine-tuned Lattice-BERT, which only uses the words of its vocabulary.
-    """
+def with_lexicon_only(finder: EntityFinder, model: str | None) -> NER:
+    """Return `finder`; raises a ModelError if it is a fine-tuned Lattice-BERT, which has no lexicon."""
     from cige.api import NER
 
     if not isinstance(finder, NER):
         raise ModelError(
-            f"{path_or_hub_id}: a model that `cige lattice-bert finetune` wrote only uses the words of its vocabulary "
+            f"{model}: a model that `cige lattice-bert finetune` wrote only uses the words of its vocabulary "
             "and does not report them; use `cige predict` without --lexicon-add and --words, or a model of `cige train`"
         )
     return finder
 
 
 def flat_tagger_folder(model: str | None) -> Path:
-    """The folder of a model that `cige train` wrote and that finds no nested entities, for commands that change models.
+    """The folder of a model without nested entities, for commands that change models; raises a ModelError for others.
 
-    Only the manifest is read, so that other models are refused before PyTorch is imported.
-
-    Raises:
-        ModelError: it is another model.
+    Only the manifest is read, so that this happens before PyTorch is imported.
     """
     from cige.folders.hub import model_folder
     from cige.folders.kinds import GRID_TAGGER
@@ -256,48 +220,26 @@ def folder_bytes(folder: str | Path) -> int:
     return sum(file.stat().st_size for file in Path(folder).rglob("*") if file.is_file())
 
 
-def seconds(text: str) -> float:
-    """Argument type: seconds, more than 0."""
-    number = _finite(text)
-    if number is None or number <= 0:
-        raise argparse.ArgumentTypeError(f"given {text!r}, expected seconds, more than 0")
-    return number
+def _number(kind: Callable[[str], N], is_right: Callable[[N], bool], expected: str) -> Callable[[str], N]:
+    """Argument type: numbers of a kind for which `is_right` holds."""
 
-
-def minutes(text: str) -> float:
-    """Argument type: minutes, at least 0."""
-    number = _finite(text)
-    if number is None or number < 0:
-        raise argparse.ArgumentTypeError(f"given {text!r}, expected minutes, at least 0")
-    return number
-
-
-def _finite(text: str) -> float | None:
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None
-
-
-def at_least(minimum: int):  # type: ignore[no-untyped-def]
-    """Argument type: whole numbers that are at least `minimum`."""
-
-    def whole_number(text: str) -> int:
+    def number(text: str) -> N:
         try:
-            number = int(text)
+            value = kind(text)
         except ValueError:
-            number = minimum - 1
-        if number < minimum:
-            raise argparse.ArgumentTypeError(f"given {text!r}, expected a whole number of at least {minimum}")
-        return number
+            value = None
+        if value is None or not is_right(value):
+            raise argparse.ArgumentTypeError(f"given {text!r}, expected {expected}")
+        return value
 
-    return whole_number
+    return number
 
 
-def share(text: str) -> float:
-    """Argument type: a number from 0 to 1."""
-    value = float(text)
-    if not 0 <= value <= 1:
-        raise argparse.ArgumentTypeError(f"given {text}, expected a number from 0 to 1")
-    return value
+def at_least(minimum: int) -> Callable[[str], int]:
+    """Argument type: whole numbers that are at least `minimum`."""
+    return _number(int, lambda number: number >= minimum, f"a whole number of at least {minimum}")
+
+
+seconds = _number(float, lambda number: 0 < number < math.inf, "seconds, more than 0")
+minutes = _number(float, lambda number: 0 <= number < math.inf, "minutes, at least 0")
+share = _number(float, lambda number: 0 <= number <= 1, "a number from 0 to 1")

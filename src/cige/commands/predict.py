@@ -69,7 +69,7 @@ def run(args: argparse.Namespace) -> None:
         args.error(
             f"--consistent cannot be combined with {'--words' if args.words else '--recall'}; give one of the two"
         )
-    ner = load_ner(args) if args.words else load_finder(args)
+    ner = (load_ner if args.words else load_finder)(args.model, args)
     batch_size = 1 if args.source == "-" and sys.stdin.isatty() else args.batch_size
     if args.consistent:
         flat = replace(request_of(args), nested=False)  # names are looked for outside entities

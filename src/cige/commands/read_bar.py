@@ -20,15 +20,9 @@ from rich.progress import (
 @contextmanager
 def read_bar() -> Iterator[Callable[[int, int], None]]:
     """Yield a callback for (bytes read, bytes of the file); after reading, the bar shows that the index is built."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        DownloadColumn(),
-        TransferSpeedColumn(),
-        TimeRemainingColumn(),
-    )
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
     console = Console(stderr=True)
-    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+    with Progress(*columns, TimeRemainingColumn(), console=console, disable=not console.is_terminal) as bar:
         task = bar.add_task("reading", total=None)
 
         def on_progress(n_read: int, n_bytes: int) -> None:

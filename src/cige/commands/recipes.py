@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
+import textwrap
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -78,7 +79,7 @@ def run_show(args: argparse.Namespace) -> None:
 
 def run_copy(args: argparse.Namespace) -> None:
     from cige.folders.atomic import atomic_file
-    from cige.recipes.recipe_file import annotated_yaml
+    from cige.recipes.recipe_file import annotated_yaml, flat
     from cige.recipes.shipped import PAIRS, files_of, no_such_recipe, opening, shipped
 
     path = Path(args.path)
@@ -96,7 +97,7 @@ def run_copy(args: argparse.Namespace) -> None:
     for file in files_of(one.name):
         what, _, *more = opening(file)
         comments += [*_wrapped([what, *more]), ""]
-    exceptions = [key for key in _leaves(settings) if origins.get(key, "").startswith(PAIRS)]
+    exceptions = [key for key in flat(settings) if origins.get(key, "").startswith(PAIRS)]
     if exceptions:
         comments += [*_wrapped([f"Only for this pair: {', '.join(exceptions)}."]), ""]
     comments.append(f"Every setting of {one.name}; `cige recipes show {one.name}` says where each comes from.")
@@ -159,16 +160,5 @@ def _resolve(kind: str, recipe: str, overrides: list[str]) -> tuple[Settings, di
     return asdict(settings), sources
 
 
-def _leaves(settings: Settings, prefix: str = "") -> list[str]:
-    """The key paths of single values."""
-    return [
-        key
-        for name, value in settings.items()
-        for key in (_leaves(value, f"{prefix}{name}.") if isinstance(value, dict) else [f"{prefix}{name}"])
-    ]
-
-
 def _wrapped(paragraphs: list[str]) -> list[str]:
-    import textwrap
-
     return [line for paragraph in paragraphs for line in textwrap.wrap(paragraph, 116)]

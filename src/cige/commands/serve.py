@@ -17,25 +17,12 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+from typing import TYPE_CHECKING, Any
 
 from cige.commands.options import add_model_options, at_least, seconds, tell_incomplete
 
-# The limits that can be set, with the help text of their options.
-LIMITS = {
-    "body_bytes": ("BYTES", "maximum size of a request body, decompressed too"),
-    "texts": ("N", "maximum number of texts per request"),
-    "chars": ("N", "maximum number of characters per request"),
-    "explained_chars": ("N", "maximum number of characters per explained request"),
-    "waiting_chars": ("N", "maximum number of waiting characters; further requests get status 429"),
-    "batch_nodes": ("N", "maximum number of characters and words per batch"),
-    "connections": ("N", "maximum number of connections per worker; beyond it, those that wait longest are closed"),
-}
-SECONDS = {
-    "answer_s": "maximum expected waiting time of a short request in seconds; if it is longer, the status is 429",
-    "deadline_s": "seconds after which a request gets status 504",
-    "read_s": "seconds within which the body of a request must have arrived; otherwise, the status is 408",
-    "drain_s": "seconds for finishing requests when the server is stopped",
-}
+if TYPE_CHECKING:
+    from cige.serving.settings import Limits
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -73,21 +60,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--access-log", action="store_true", help="log each request, without its text")
     parser.add_argument("--log-text", action="store_true", help="log the texts of requests")
-    defaults = Limits()
-    for name, (metavar, what) in LIMITS.items():
-        _add_limit(parser, name, what, getattr(defaults, name), type=at_least(1), metavar=metavar)
-    for name, what in SECONDS.items():
-        _add_limit(parser, name, what, getattr(defaults, name), type=seconds, metavar="S")
+    for limit in _set_by_options(Limits):
+        number, is_whole = limit.default, isinstance(limit.default, int)
+        parser.add_argument(
+            f"--max-{limit.name.removesuffix('_s').replace('_', '-')}",
+            dest=limit.name,
+            default=number,
+            type=at_least(1) if is_whole else seconds,
+            metavar=limit.metadata["metavar"],
+            help=f"{limit.metadata['what']} (default: {number:{',' if is_whole else 'g'}})",
+        )
     parser.set_defaults(run=run)
 
 
-def _shown(number: float) -> str:
-    return f"{number:,}" if isinstance(number, int) else f"{number:g}"
-
-
-def _add_limit(parser: argparse.ArgumentParser, name: str, what: str, default: float, **options: object) -> None:
-    flag = f"--max-{name.removesuffix('_s').replace('_', '-')}"
-    parser.add_argument(flag, dest=name, default=default, help=f"{what} (default: {_shown(default)})", **options)  # type: ignore[arg-type]
+def _set_by_options(limits: type[Limits]) -> list[dataclasses.Field[Any]]:
+    return [limit for limit in dataclasses.fields(limits) if limit.metadata]
 
 
 def run(args: argparse.Namespace) -> None:
@@ -95,7 +82,7 @@ def run(args: argparse.Namespace) -> None:
     from cige.serving.server import serve
     from cige.serving.settings import Limits, Settings
 
-    limits = dataclasses.replace(Limits(), **{name: getattr(args, name) for name in (*LIMITS, *SECONDS)})
+    limits = Limits(**{limit.name: getattr(args, limit.name) for limit in _set_by_options(Limits)})
     settings = Settings(
         models=tuple(args.model or ()),
         device=args.device,

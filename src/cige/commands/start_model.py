@@ -25,11 +25,7 @@ def is_main_process() -> bool:
 
 
 def mapped_file(sentences: Iterable[Sentence], labels: Mapping[str, str], output: str, name: str) -> str:
-    """Write sentences with other labels into the folder of the run; returns the path of the file.
-
-    Args:
-        labels: label of the data -> label, or "" to leave its entities out.
-    """
+    """Write sentences with mapped labels ("" leaves entities out) into the folder of the run; returns the path."""
     from cige.data.reading import write_sentences
 
     path = Path(output).absolute() / MAPPED / f"{name}.jsonl"
@@ -47,12 +43,8 @@ def relabelled(sentence: Sentence, labels: Mapping[str, str]) -> Sentence:
 
 
 class StartModel:
-    """The model that training starts from, compared with the data to train on.
-
-    Args:
-        path: the file of the data, for messages.
-        train, dev: labelled sentences to train on, and those for choosing the epoch.
-        labels: the label map of the command line.
+    """The model that training starts from, compared with the sentences of the file `path` to train on and to choose the
+    epoch by; `labels` is the label map of the command line.
     """
 
     def __init__(

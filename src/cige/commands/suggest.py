@@ -101,7 +101,7 @@ def run(args: argparse.Namespace) -> int:
     _refuse_to_overwrite(args.output, [args.source, *args.exclude])
     request = request_of(args)
     labelled = list(_labelled(args.exclude))
-    finder = load_finder(args) if settings.reads_doubts or not args.no_labels else None
+    finder = load_finder(args.model, args) if settings.reads_doubts or not args.no_labels else None
     if finder is not None:
         finder.select(request)  # an unknown label is reported before anything is read
     selector = Selector(settings, finder=finder, request=request, labelled=labelled)

@@ -32,11 +32,8 @@ def add_source_argument(parser, what: str) -> None:  # type: ignore[no-untyped-d
 def texts_of(source: str) -> Iterator[str]:
     """The texts of a source, one per line of a file or of standard input, while they are read.
 
-    Those of a .json file are the texts of its documents; they may have line breaks.
-
-    Raises:
-        DataError: a line is not UTF-8, the source looks like the name of a missing file, or a .json file is not in a
-            form that `cige.data.documents` supports.
+    Those of a .json file are the texts of its documents; they may have line breaks. Raises a DataError if a line is not
+    UTF-8, the source looks like the name of a missing file, or no form of `cige.data.documents` fits a .json file.
     """
     if source == "-":
         yield from _lines(sys.stdin.buffer, "standard input")

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 
 from cige.commands.evaluate import add_data_options
 from cige.commands.label_proposals import check_labels
-from cige.commands.options import add_model_options, load_model, make_console, with_lexicon_only
+from cige.commands.options import MODEL_HELP, add_model_options, load_ner, make_console
 from cige.json_text import to_json
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_model_options(parser, several=True)
+    add_model_options(parser, models_help=f"{MODEL_HELP}; may be given several times")
     add_data_options(parser)
     parser.add_argument(
         "--gazetteer",
@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> None:
             print(f"cige: {words.report}", file=sys.stderr)
     models: list[str | None] = args.model or [None]
     names = names_of_folders([model or "bundled" for model in models])
-    ners = {name: with_lexicon_only(load_model(model, args), model) for name, model in zip(names, models, strict=True)}
+    ners = {name: load_ner(model, args) for name, model in zip(names, models, strict=True)}
     nested = all(ner.label_facts.nested for ner in ners.values()) and not args.repair
     sentences = read_sentences(args.data, repair=args.repair, nested=nested)
     train = read_sentences(args.train, repair=args.repair, nested=nested) if args.train else None

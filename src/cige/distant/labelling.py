@@ -34,9 +34,8 @@ def drawn_words(
 ) -> list[Candidate]:
     """Draw the listed words of a text that are labelled as entities.
 
-    Args:
-        trust: list name (a type) -> word -> probability, 0..1, that it is an entity. Lists are drawn independently; a
-            word that is drawn for several types may have any of them in training.
+    `trust` is list name (a type) -> word -> probability, 0..1, that it is an entity. Lists are drawn independently; a
+    word that is drawn for several types may have any of them in training.
     """
     drawn = []
     for word in words:

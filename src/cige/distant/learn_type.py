@@ -49,12 +49,10 @@ _MAX_HELD_OUT = 100  # sentences on which the model's own types are evaluated af
 
 @dataclass(frozen=True)
 class LearntType:
-    """Statistics of a word list.
+    """Statistics of the word list of a type.
 
     Attributes:
-        name: the type.
-        n_words: number of words in the list; n_in_text: number of those that occur in the text; n_uses: number of their
-            occurrences.
+        n_words, n_in_text, n_uses: numbers of words, of those in the text, and of their occurrences.
         trust: mean probability, 0..1, that these occurrences are entities, according to the noise of the list.
         n_labelled: number of entities of the type in the training text of the last round.
     """
@@ -161,11 +159,8 @@ def learn_types(
 
 @dataclass(frozen=True)
 class _RawText:
-    """The text in windows, and the words of the lists in it.
-
-    Attributes:
-        texts: the distinct windows; words: the words of each window.
-        n_listed: list -> its size; counts: list -> word -> number of occurrences; trust: list -> word -> 0..1.
+    """The distinct windows of a text and the words of each; by list, its size, the number of occurrences of each word
+    and the trust in it, 0..1.
     """
 
     texts: list[str]

@@ -22,12 +22,7 @@ _SINGLE = 1.5  # the cost of a single character, relative to 1 for a word
 
 @dataclass(frozen=True)
 class TextWord:
-    """A word of a text, over its code points [start, end).
-
-    Attributes:
-        text: the word, normalised.
-        lists: names of the lists that contain it, in the order of the lists.
-    """
+    """A normalised word over the code points [start, end) of a text, and the names of the lists that contain it."""
 
     start: int
     end: int
@@ -36,12 +31,7 @@ class TextWord:
 
 
 class ListMatcher:
-    """Finds listed words.
-
-    Args:
-        snapshot: the words of the model.
-        lists: list name -> its words; a word in several lists has the names of all of them.
-    """
+    """Finds listed words, given the words of the model and the lists by name; a word may be in several lists."""
 
     def __init__(self, snapshot: LexiconSnapshot, lists: Mapping[str, Iterable[str]]):
         names: dict[str, list[str]] = {}
@@ -69,11 +59,9 @@ def fewest_words(
     places: Iterable[tuple[int, int]],
     preferred: Mapping[tuple[int, int], object] | Sequence[tuple[int, int]] = (),
 ) -> list[tuple[int, int]]:
-    """The words of the best segmentation of `n_chars` characters, including single characters.
+    """The words of the best segmentation of `n_chars` characters into spans of `places` and single characters.
 
-    Args:
-        places: the spans [start, end) of words.
-        preferred: of equally good segmentations, the one with most of these spans is chosen.
+    Of equally good segmentations, the one with most `preferred` spans is chosen.
     """
     starts: list[list[int]] = [[end - 1] for end in range(n_chars + 1)]
     for start, end in places:
@@ -84,10 +72,8 @@ def fewest_words(
         ways = []
         for start in starts[end]:
             words, squares, others, _ = best[start]
-            is_single, is_other = end - start == 1, (start, end) not in preferred
-            ways.append(
-                (words + (_SINGLE if is_single else 1.0), squares + (end - start) ** 2, others + is_other, start)
-            )
+            cost, is_other = _SINGLE if end - start == 1 else 1.0, (start, end) not in preferred
+            ways.append((words + cost, squares + (end - start) ** 2, others + is_other, start))
         best.append(min(ways))
     words_found, end = [], n_chars
     while end:

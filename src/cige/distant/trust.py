@@ -51,8 +51,7 @@ def bands_of(lexicon: Lexicon) -> Callable[[str], int]:
 def trust_by_band(words: Iterable[TextWord], name: str, band: Callable[[str], int]) -> list[float]:
     """The probability, 0..1, that a word of list `name` names an entity of its type, for each band.
 
-    Args:
-        words: all words of the text; each distinct word counts once.
+    `words` are all words of the text; each distinct word counts once.
     """
     distinct = {word.text: name in word.lists for word in words}
     all_words, listed = [0] * (len(BANDS) + 2), [0] * (len(BANDS) + 2)

@@ -23,15 +23,13 @@ def names_of_folders(given: Sequence[str]) -> list[str]:
 
 
 def markdown_table(heads: Sequence[str], body: Sequence[Sequence[str]]) -> str:
-    """A table in Markdown."""
     return "\n".join("| " + " | ".join(cells) + " |" for cells in (heads, ["---"] * len(heads), *body))
 
 
 def drawn_with_fonts_for(texts: Iterable[str]) -> AbstractContextManager[None]:
     """A context in which Matplotlib uses fonts that have every letter of the texts, and draws the texts literally.
 
-    Raises:
-        CigeError: no font on this machine has the letters.
+    Raises a CigeError if no font on this machine has the letters.
     """
     import matplotlib
 
@@ -40,11 +38,7 @@ def drawn_with_fonts_for(texts: Iterable[str]) -> AbstractContextManager[None]:
 
 
 def save_figure(figure: Figure, path: Path) -> None:
-    """Write a Matplotlib figure in the format of the file name extension, or as SVG if there is none.
-
-    Raises:
-        CigeError: the extension is not that of a format.
-    """
+    """Write a Matplotlib figure in the format of the extension, or SVG without one; raises a CigeError for others."""
     form = path.suffix.lstrip(".").lower() or "svg"
     if form not in figure.canvas.get_supported_filetypes():
         raise CigeError(f"{path}: ends in {path.suffix!r}; expected .svg, .png or .pdf")

@@ -15,8 +15,7 @@ _CUT = "…"
 def highlighted(text: str, marks: Iterable[Mark]) -> str:
     """The text as escaped HTML, with each marked span as `<b>` with its label; line breaks are preserved.
 
-    Args:
-        marks: in any order. Of two that overlap, the one that starts first, or else the longer, is marked.
+    Of two marks that overlap, the one that starts first, or else the longer, is marked.
     """
     parts, last = [], 0
     for mark in sorted(marks, key=lambda m: (m.start, -m.end)):
@@ -39,11 +38,9 @@ def escape_lines(text: str) -> str:
 
 
 def notebook_page(text: str, marks: Iterable[Mark], *, note: str = "", max_chars: int = 20_000) -> str:
-    """The HTML that a notebook displays for a text and its entities.
+    """The HTML that a notebook displays for a text and its entities, with a grey line `note` below.
 
-    Args:
-        note: a line of text below, in grey.
-        max_chars: maximum number of characters shown; if the text is longer, the note says so.
+    If the text has more than `max_chars`, only these are shown, and the note says so.
     """
     shown = list(marks)
     if len(text) > max_chars:

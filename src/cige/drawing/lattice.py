@@ -181,7 +181,11 @@ def _draw_row(
             parts.append(_word(lattice, row, k, place, emphasis.get(k), colours, notes.get(k, "")))
     in_row = [m for m in marks if m.start < row.end and m.end > row.start]
     for mark in in_row:
-        parts.append(_mark_ground(row, mark, chars_top, colours[mark.label]))
+        left, right = row.left(mark.start), row.left(mark.end)
+        parts.append(
+            f'<rect x="{left:.1f}" y="{chars_top + 2:.1f}" width="{right - left:.1f}" height="{CELL_HEIGHT - 4}" '
+            f'fill="{colours[mark.label]}" fill-opacity="0.10"/>'
+        )
     parts.append(_characters(lattice.text, row, chars_top))
     for mark in in_row:
         parts.append(_mark(row, mark, chars_top + CELL_HEIGHT, colours[mark.label]))
@@ -254,14 +258,6 @@ def _characters(text: str, row: _Row, top: float) -> str:
         'stroke-width="1"/>'
     )
     return offset + line + "".join(cells)
-
-
-def _mark_ground(row: _Row, mark: Mark, top: float, colour: str) -> str:
-    left, right = row.left(mark.start), row.left(mark.end)
-    return (
-        f'<rect x="{left:.1f}" y="{top + 2:.1f}" width="{right - left:.1f}" height="{CELL_HEIGHT - 4}" '
-        f'fill="{colour}" fill-opacity="0.10"/>'
-    )
 
 
 def _mark(row: _Row, mark: Mark, top: float, colour: str) -> str:

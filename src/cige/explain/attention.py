@@ -96,10 +96,8 @@ class AttentionMap:
 
 
 def read_word_sets(model: LoadedModel, parts: Sequence[ReadWindow], snapshot: LexiconSnapshot) -> list[CharacterSets]:
-    """The word sets of each character of a text, with the model's weights.
-
-    Raises:
-        ModelError: the model has no word sets; the message lists the models that have.
+    """The word sets of each character of a text, with the model's weights; raises a ModelError, which lists the models
+    that have word sets, if this one has none.
     """
     read: Callable[[ReadWindow], WordSets] | None = _encoder_method(model, "word_sets")
     if read is None or not model.reads_words:
@@ -125,8 +123,7 @@ def read_word_sets(model: LoadedModel, parts: Sequence[ReadWindow], snapshot: Le
 def read_maps(model: LoadedModel, parts: Sequence[ReadWindow], snapshot: LexiconSnapshot) -> list[AttentionMap]:
     """The model's attention in each window of a text and, if it uses words, the share of each word in each character.
 
-    Raises:
-        ModelError: the model has neither; the message lists the models that have.
+    Raises a ModelError, which lists the models that have attention maps, if the model has neither.
     """
     read: Callable[[ReadWindow], AttentionMaps] | None = _encoder_method(model, "attention_maps")
     if read is None and not model.reads_words:

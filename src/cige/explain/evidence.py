@@ -8,7 +8,7 @@ from typing import Literal
 from cige.entities.entity import Entity
 from cige.explain.attention import AttentionMap, CharacterSets
 from cige.lattice.lattice import Lattice
-from cige.lexicon.user_word import FORCE
+from cige.lexicon.user_word import EVIDENCE, FORCE
 from cige.tagging.windows import LatticeWord
 
 
@@ -26,13 +26,8 @@ class AttendedWord:
 
 @dataclass(frozen=True)
 class EntityEvidence:
-    """The words that one entity attended to.
-
-    Attributes:
-        entity: the entity.
-        words: the words that its characters attended to most, in descending order of attention (mean over layers,
-            heads and characters).
-        on_words: share (0..1) of their attention that went to words rather than characters.
+    """An entity, and the `words` that its characters attended to most, in descending order of attention (mean over
+    layers, heads and characters); `on_words` is the share, 0..1, of their attention that went to words.
     """
 
     entity: Entity
@@ -85,19 +80,21 @@ class Evidence:
     word_sets: list[CharacterSets] | None = None
     maps: list[AttentionMap] | None = None
 
+    @property
+    def words(self) -> list[LatticeWord]:
+        """The words of the lattice, row by row."""
+        text, labels, forced = self.lattice.text, dict(self.lattice.labelled_words), self.lattice.forced_words
+        rows = zip(self.lattice.words.tolist(), self.lattice.is_user.tolist(), strict=True)
+        return [
+            LatticeWord(start, end, text[start:end], is_user, labels.get(k), FORCE if k in forced else EVIDENCE)
+            for k, ((start, end, _), is_user) in enumerate(rows)
+        ]
+
     def to_dict(self) -> dict[str, object]:
         """All fields in a form that can be written as JSON."""
-        labels, forced = dict(self.lattice.labelled_words), self.lattice.forced_words
         return {
             "text": self.text,
-            "words": [
-                {"start": start, "end": end, "text": self.lattice.text[start:end], "is_user": is_user}
-                | ({"label": labels[k]} if k in labels else {})
-                | ({"mode": FORCE} if k in forced else {})
-                for k, ((start, end, _), is_user) in enumerate(
-                    zip(self.lattice.words.tolist(), self.lattice.is_user.tolist(), strict=True)
-                )
-            ],
+            "words": [word.to_dict() for word in self.words],
             "n_dropped": self.lattice.n_dropped,
             "entities": [
                 e.entity.to_dict() | {"on_words": round(e.on_words, 4), "words": [w.to_dict() for w in e.words]}

@@ -27,8 +27,7 @@ _TERMINAL_CELL = 3  # columns: two digits and a space
 def draw_map(drawn: AttentionMap, marks: Sequence[Mark] = ()) -> str:
     """One map as a self-contained SVG: the mean of the heads with labels, and next to it each head.
 
-    Args:
-        marks: entities of the text; their characters are coloured in the labels of rows and columns.
+    The characters of `marks`, entities of the text, are coloured in the labels of rows and columns.
     """
     size, elements = _elements(drawn, marks)
     return svg_page(*size, elements, title=drawn.name)

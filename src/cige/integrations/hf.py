@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, get_args
 
 from cige.entities.entity import Entity
 from cige.errors import CigeError
@@ -18,10 +18,10 @@ from cige.tagging.finder import EntityFinder
 from cige.text.windows import OVERLAP
 
 Aggregation = Literal["none", "simple", "first", "average", "max"]
-AGGREGATIONS = ("none", "simple", "first", "average", "max")
+AGGREGATIONS = get_args(Aggregation)
 TASKS = ("token-classification", "ner")  # two names of one task
-Options: TypeAlias = Mapping[str, Any]  # those of OPTIONS
-OPTIONS = ("aggregation_strategy", "stride", "ignore_labels", "batch_size")
+Options: TypeAlias = Mapping[str, Any]  # those of DEFAULTS
+DEFAULTS: Options = {"aggregation_strategy": "none", "stride": None, "ignore_labels": ("O",), "batch_size": 16}
 
 
 def pipeline(
@@ -54,13 +54,8 @@ def pipeline(
     if isinstance(device, int):
         device = "cpu" if device < 0 else f"cuda:{device}"
     finder = model if isinstance(model, EntityFinder) else load(model, device, **hub_options)
-    return TokenClassification(
-        finder,
-        aggregation_strategy=aggregation_strategy,
-        stride=stride,
-        ignore_labels=ignore_labels,
-        batch_size=batch_size,
-    )
+    options = {"aggregation_strategy": aggregation_strategy, "stride": stride, "ignore_labels": ignore_labels}
+    return TokenClassification(finder, batch_size=batch_size, **options)
 
 
 class TokenClassification:
@@ -79,9 +74,7 @@ class TokenClassification:
 
     def __init__(self, finder: EntityFinder, **options: Any):
         self.finder = finder
-        self.options: Options = _checked(
-            {"aggregation_strategy": "none", "stride": None, "ignore_labels": ("O",), "batch_size": 16} | options
-        )
+        self.options = _checked({**DEFAULTS, **options})
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.finder!r}>"
@@ -117,8 +110,8 @@ class TokenClassification:
 
 
 def _checked(options: Options) -> Options:
-    if unknown := sorted(set(options) - set(OPTIONS)):
-        raise CigeError(f"no option {', '.join(unknown)}; expected {', '.join(OPTIONS)}")
+    if unknown := sorted(options.keys() - DEFAULTS.keys()):
+        raise CigeError(f"no option {', '.join(unknown)}; expected {', '.join(DEFAULTS)}")
     strategy, stride = options["aggregation_strategy"], options["stride"]
     name = getattr(strategy, "value", strategy)  # Transformers has an enumeration with the same names
     if name not in AGGREGATIONS:
@@ -131,7 +124,7 @@ def _checked(options: Options) -> Options:
         raise CigeError(f"ignore_labels={options['ignore_labels']!r}: expected a list of labels")
     if not isinstance(options["batch_size"], int) or options["batch_size"] < 1:
         raise CigeError(f"batch_size={options['batch_size']!r}: expected a whole number of at least 1")
-    return {**options, "aggregation_strategy": cast("Aggregation", name)}
+    return {**options, "aggregation_strategy": name}
 
 
 def _group(entity: Entity) -> dict[str, object]:
@@ -140,14 +133,7 @@ def _group(entity: Entity) -> dict[str, object]:
 
 
 def _characters(entity: Entity) -> Iterator[dict[str, object]]:
-    for k, char in enumerate(entity.text):
-        place = entity.start + k
-        tag = f"{'B' if k == 0 else 'I'}-{entity.label}"
-        yield {
-            "entity": tag,
-            "score": entity.score,
-            "index": place + 1,
-            "word": char,
-            "start": place,
-            "end": place + 1,
-        }
+    for place, char in enumerate(entity.text, entity.start):
+        tag = f"{'B' if place == entity.start else 'I'}-{entity.label}"
+        figures = {"entity": tag, "score": entity.score, "index": place + 1}
+        yield figures | {"word": char, "start": place, "end": place + 1}

@@ -183,10 +183,7 @@ def create_app(finder: EntityFinder, *, model_version: str | None = None) -> Fas
         tasks, config = body.get("tasks"), body.get("label_config")
         if not isinstance(tasks, list) or not isinstance(config, str):
             raise DataError("expected tasks (a list) and label_config (the XML of the labelling interface)")
-        return {
-            "results": predictions(finder, tasks, config, model_version=version),
-            "model_version": version,
-        }
+        return {"results": predictions(finder, tasks, config, model_version=version), "model_version": version}
 
     @made.post("/webhook", status_code=201)
     @made.post("/train", status_code=201)

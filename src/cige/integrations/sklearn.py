@@ -114,12 +114,8 @@ class EntityRecognizer(BaseEstimator):
         return self
 
     def predict(self, X: Iterable[str]) -> list[list[Triple]]:
-        """The entities of each text as tuples (start, end, label), sorted.
-
-        Raises:
-            NotFittedError: `fit` was not called, and there is no `model`.
-        """
-        answers = self._fitted().pipe(_texts(X), batch_size=self.batch_size, min_score=self.min_score)
+        """The entities of each text as tuples (start, end, label), sorted; NotFittedError without `fit` and `model`."""
+        answers = self.predict_entities(X)
         return [[(entity.start, entity.end, entity.label) for entity in entities] for entities in answers]
 
     def predict_entities(self, X: Iterable[str]) -> list[list[Any]]:

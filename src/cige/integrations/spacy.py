@@ -141,13 +141,8 @@ class CigeComponent(Pipe):
 
     @property
     def finder(self) -> EntityFinder:
-        """The model, with the words of the config.
-
-        Raises:
-            CigeError: it cannot be loaded, or the words cannot be used.
-
-        Warns:
-            WordListWarning: lines of a file of words cannot be used; the others are.
+        """The model with the words of the config; warns of lines of word files that cannot be used (WordListWarning),
+        and raises a CigeError if the model cannot be loaded or a word cannot be used.
         """
         if self._finder is None:
             from cige.api import load
@@ -220,9 +215,7 @@ class CigeComponent(Pipe):
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
         """The component as bytes, of about the size of the model folder."""
-        if MODEL in exclude:
-            return srsly.msgpack_dumps({})
-        return srsly.msgpack_dumps(files_of(self.ner))
+        return srsly.msgpack_dumps({} if MODEL in exclude else files_of(self.ner))
 
     def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> CigeComponent:
         """Read the result of `to_bytes`; the model is in a temporary folder that exists as long as the component."""

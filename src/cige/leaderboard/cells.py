@@ -37,6 +37,11 @@ class Cell:
         return self.recipe.name.removeprefix(f"{self.data}-").replace("-", "_")
 
     @property
+    def name(self) -> str:
+        """Data set, system and seed, such as weibo/flat-1."""
+        return self.path.removesuffix(".json")
+
+    @property
     def path(self) -> str:
         """The file of its result within a folder of results."""
         return result_path(self.data, self.system, self.seed)
@@ -80,10 +85,8 @@ def is_done(cell: Cell, results: Iterable[CellResult]) -> bool:
 
 
 def cheapest_first(cells: Sequence[Cell], results: Sequence[CellResult], data_dir: str | None) -> list[Cell]:
-    """The cells by estimated time; that of a later seed counts as many times as its number.
-
-    So a system gets its second seed before one that is more than twice as slow gets its first. A system that has a
-    result on any data set is estimated from it, and others from the median of all systems.
+    """The cells by estimated time; that of a later seed counts as many times as its number, so that a system gets its
+    second seed before one that is more than twice as slow gets its first.
     """
     return sorted(cells, key=lambda cell: cell.seed * estimated_seconds(cell, results, data_dir))
 
@@ -105,11 +108,7 @@ def estimated_seconds(cell: Cell, results: Sequence[CellResult], data_dir: str |
 
 
 def share_of(cells: Sequence[Cell], part: int, n_parts: int) -> list[Cell]:
-    """The cells of one of several machines: whole recipes, so that each machine needs few data sets and vectors.
-
-    Args:
-        part: number of the machine, from 1 to `n_parts`.
-    """
+    """The cells of machine `part`, from 1 to `n_parts`: whole recipes, so that each needs few data sets and vectors."""
     names = sorted({cell.recipe.name for cell in cells})
     mine = set(names[part - 1 :: n_parts])
     return [cell for cell in cells if cell.recipe.name in mine]

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import html
+import re
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+import tempfile
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
+from pathlib import Path
 
 from cige.drawing.figures import markdown_table
 from cige.leaderboard.table import BoardRow
+from cige.recipes.yaml_file import read_layer
 from cige.reports.comparison import SPEED_BATCHES
-from cige.reports.comparison_views import mean_sd, shown_p
+from cige.reports.comparison_views import draw_f1_against_speed, mean_sd, shown_p
 from cige.reports.significance import Difference
 
 DATA_NAMES = {"weibo": "Weibo", "resume": "Resume", "ecommerce": "E-commerce", "cluener": "CLUENER", "msra": "MSRA"}
@@ -20,89 +23,50 @@ Board = Mapping[str, Sequence[BoardRow]]
 
 @dataclass(frozen=True)
 class Wording:
-    """The texts of a page in one language; `heads` are those of the columns of `_cells`."""
+    """The texts of a page in one language (wording.yaml); `heads` are those of the columns of `_cells`."""
 
+    language: str
     title: str
     introduction: str
     data: str
+    with_test: str
     without_test: str
-    heads: tuple[str, ...]
+    heads: list[str]
     note: str
     best: str
     differs: str
     open_cells: str
     explanation: str
     none_open: str
-    paper_of: Callable[[BoardRow], str]
+
+    def paper_of(self, row: BoardRow) -> str:
+        """Why the score of a system is not that of its paper."""
+        return "" if row.paper is None else row.paper.differs_zh if self.language == "zh" else row.paper.differs
 
 
-ENGLISH = Wording(
-    title="Leaderboard",
-    introduction=(
-        "Strict entity F1 in per cent, mean ± standard deviation over the seeds. All systems read the same words and "
-        "vectors, and are trained, chosen on dev and scored by the same code; the test set is scored once. This page "
-        "is made from the files of results alone."
-    ),
-    data="{data}: {n} sentences of the {split} set",
-    without_test="dev",
-    heads=(
-        *("system", "seeds", "dev F1", "test F1", "new sentences", "paper", "behind the best by [95%]", "p"),
-        *("gain over the twin without words [95%]", "gain from user words", "sentences/s, batch 1", "batch 16"),
-        *("MB", "parameters", "minutes"),
-    ),
-    note=(
-        "New sentences are those of the test set (or of dev, where there is no test set) that do not occur in the "
-        "training set, and the column has the F1 on them. Differences have simultaneous 95% intervals, and p is "
-        "corrected for all pairs of systems in the table (Holm); in a table in which no system has two seeds, they "
-        "cover other sentences and not other seeds. How much seeds change a score is estimated from the systems with "
-        "several, so with few of them the intervals are wide. The gain from user words is that of all names of the "
-        "dev sentences as words, which is an upper bound. Sentences per second are those of processor time with one "
-        "thread in float32, and MB the most resident memory of a process that loads the model and reads the set. "
-        "Minutes are elapsed time, in which the machine may have had other work."
-    ),
-    best="best",
-    differs="Why a score differs from its paper",
-    open_cells="{n} of {total} cells are open; `cige leaderboard run` goes on with the cheapest: {shown}",
-    explanation="`{name}` ({paper}): {differs}",
-    none_open="All cells are filled.",
-    paper_of=lambda row: row.paper.differs if row.paper else "",
-)
-CHINESE = Wording(
-    title="排行榜",
-    introduction=(
-        "严格匹配的实体 F1（%），为各随机种子的均值 ± 标准差。所有系统读同样的词和向量，由同样的代码训练、"
-        "在开发集上选择轮次并评分；测试集只评一次。本页完全由结果文件生成。"
-    ),
-    data="{data}：{split}集 {n} 句",
-    without_test="开发",
-    heads=(
-        *("系统", "种子", "开发集 F1", "测试集 F1", "新句子", "论文", "落后最好的系统 [95%]", "p"),
-        *("比不读词的同一网络高 [95%]", "用户词的增益", "句/秒，批大小 1", "批大小 16"),
-        *("MB", "参数量", "分钟数"),
-    ),
-    note=(
-        "新句子是测试集（没有时是开发集）中不同时出现在训练集里的句子，这一列是它们的 F1。"
-        "差值附有同时成立的 95% 置信区间，p 值已针对表中系统的所有两两比较作了校正（Holm）；"
-        "表中没有一个系统有两个种子时，它们只反映句子的差异，不反映种子的差异。种子对成绩的影响，由有多个种子的系统来估计；这样的系统少，区间就宽。"
-        "用户词的增益是把开发集句子里的全部名称作为词得到的，是上限。句/秒按处理器时间计，单线程，float32；"
-        "MB 是一个进程加载模型并读完该集时的最大常驻内存。分钟数是实际时间，机器可能同时有其他任务。"
-    ),
-    best="最好",
-    differs="成绩为何与论文不同",
-    open_cells="{total} 个单元中还有 {n} 个未完成；`cige leaderboard run` 从最省时的开始继续：{shown}",
-    explanation="`{name}`（{paper}）：{differs}",
-    none_open="所有单元都已完成。",
-    paper_of=lambda row: row.paper.differs_zh if row.paper else "",
-)
+_WORDING = read_layer(Path(__file__).with_name("wording.yaml"), called="wording.yaml").values
+ENGLISH, CHINESE = (Wording(language, **_WORDING[language]) for language in ("en", "zh"))
+
+
+def figures_of(board: Board) -> dict[str, str]:
+    """F1 against speed of each system: an SVG figure for each data set, as text to be put into an HTML page."""
+    figures = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for data, rows in board.items():
+            path = Path(folder) / f"{data}.svg"
+            draw_f1_against_speed(rows, path)
+            drawn = path.read_text(encoding="utf-8")
+            drawn = re.sub(r"<metadata>.*?</metadata>", "", drawn, flags=re.DOTALL)  # the time of drawing
+            figures[data] = drawn[drawn.index("<svg") :]
+    return figures
 
 
 def markdown_page(board: Board, open_cells: Sequence[str], *, wording: Wording, links: str = "") -> str:
-    """The page in Markdown.
+    """The page in Markdown, with `links` as a line below the title.
 
     Args:
         board: the rows of each data set (`board_of`).
         open_cells: names of the cells without a result, cheapest first.
-        links: a line below the title, such as a link to the page in the other language.
     """
     parts = [f"# {wording.title}", *filter(None, [links]), wording.introduction]
     for data, rows in board.items():
@@ -118,11 +82,9 @@ def markdown_page(board: Board, open_cells: Sequence[str], *, wording: Wording, 
 def html_page(
     board: Board, open_cells: Sequence[str], *, wording: Wording, figures: dict[str, str] | None = None
 ) -> str:
-    """The page as one HTML file without other files; a click on the head of a column sorts the table by it.
+    """The page as one HTML file without other files, with an SVG figure for each data set of `figures`.
 
-    Args:
-        board, open_cells: as in `markdown_page`.
-        figures: an SVG figure for each data set, if there is one.
+    A click on the head of a column sorts the table by it.
     """
     body = [f"<h1>{html.escape(wording.title)}</h1>", f"<p>{html.escape(wording.introduction)}</p>"]
     for data, rows in board.items():
@@ -132,10 +94,9 @@ def html_page(
     body += [f"<p>{html.escape(wording.note)}</p>", f"<h2>{html.escape(wording.differs)}</h2>", "<ul>"]
     body += [f"<li>{html.escape(line).replace('`', '')}</li>" for line in _explanations(board, wording)]
     body += ["</ul>", f"<p>{html.escape(_open_line(board, open_cells, wording)).replace('`', '')}</p>"]
-    template = files("cige.leaderboard").joinpath("page.html").read_text(encoding="utf-8")
-    language = "zh" if wording is CHINESE else "en"
+    template = Path(__file__).with_name("page.html").read_text(encoding="utf-8")
     return (
-        template.replace("{{language}}", language)
+        template.replace("{{language}}", wording.language)
         .replace("{{title}}", f"cige: {html.escape(wording.title)}")
         .replace("{{body}}", "\n".join(filter(None, body)))
     )
@@ -143,7 +104,7 @@ def html_page(
 
 def _heading(rows: Sequence[BoardRow], data: str, wording: Wording) -> str:
     first = rows[0].results[0]
-    split = wording.without_test if first.test_f1 is None else ("测试" if wording is CHINESE else "test")
+    split = wording.without_test if first.test_f1 is None else wording.with_test
     return wording.data.format(data=DATA_NAMES.get(data, data), n=f"{len(first.counts):,}", split=split)
 
 

@@ -91,8 +91,7 @@ def result_path(data: str, system: str, seed: int) -> str:
 def read_results(folder: Path) -> list[CellResult]:
     """All results of a folder, by data set, system and seed; an empty list if there is no folder.
 
-    Raises:
-        CigeError: a file is not a result, or lies where that of another cell belongs.
+    Raises a CigeError if a file is not a result, or lies where that of another cell belongs.
     """
     results = []
     for path in sorted(path for path in folder.glob("*/*.json") if not path.name.startswith(".")):
@@ -164,8 +163,7 @@ def write_result_file(folder: Path, result: CellResult) -> Path:
 def merge(sources: list[Path], into: Path) -> list[Path]:
     """Copy the results of other folders into one; returns the files that are new.
 
-    Raises:
-        CigeError: a folder has no result, or two folders have different F1 for one cell. Nothing is copied then.
+    Raises a CigeError if a folder has no result, or two have different F1 for one cell. Nothing is copied then.
     """
     new: dict[Path, Path] = {}
     for source in sources:

@@ -32,11 +32,7 @@ _sha256_of_data = cache(sha256)  # vectors are large, and the same for most cell
 
 
 def run_cell(cell: Cell, runs: Path, *, data_dir: str | None = None, device: str = "auto") -> CellResult:
-    """The result of a cell; a finished run in `runs` is read, and an interrupted one goes on.
-
-    Raises:
-        CigeError: as raised by `cige.training.train.train`.
-    """
+    """The result of a cell; a finished run in `runs` is read, an interrupted one goes on; raises as `train` does."""
     scores = run_one(cell.recipe, cell.seed, runs, data_dir, device)
     model = read_result(run_folder(cell.recipe, cell.seed, runs), TrainResult).model
     deciding: Literal["dev", "test"] = "test" if "test" in scores else "dev"

@@ -59,11 +59,7 @@ class BoardRow:
 
 
 def board_of(results: Sequence[CellResult]) -> dict[str, list[BoardRow]]:
-    """The rows of each data set that has results: those of the papers first, in their order.
-
-    Raises:
-        CigeError: as raised by `rows_of`.
-    """
+    """The rows of each data set that has results: those of the papers first, in their order; raises as `rows_of`."""
     there = sorted({result.data for result in results})
     ordered = [data for data in DATA_SETS if data in there] + [data for data in there if data not in DATA_SETS]
     return {data: rows_of(results, data) for data in ordered}

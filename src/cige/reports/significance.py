@@ -48,8 +48,7 @@ class Difference:
 def sentence_counts(gold: Sequence[Iterable[Labelled]], predicted: Sequence[Iterable[Labelled]]) -> np.ndarray:
     """int64[n, 3]: numbers of entities per sentence that are gold, predicted, and both (in span, parts and type).
 
-    Args:
-        gold, predicted: the entities of each sentence; an entity that occurs twice counts once, as in `score`.
+    An entity that occurs twice counts once, as in `score`.
     """
     rows = []
     for ours, theirs in zip(gold, predicted, strict=True):
@@ -130,10 +129,8 @@ def _resample(
 ) -> tuple[np.ndarray, np.ndarray, list[float]]:
     """Resample sentences, the same for all systems.
 
-    Returns:
-        float[k], the F1 of each system without resampling, as the mean over its seeds; float[k, k], the covariance of
-        these means over resamples; and for each system the variance over resamples of a seed's F1 around the mean of
-        the seeds.
+    Returns float[k], the mean F1 of each system over its seeds without resampling; float[k, k], the covariance of these
+    means over resamples; and for each system the variance over resamples of a seed's F1 around the mean of the seeds.
     """
     rng = np.random.default_rng(seed)
     n = systems[0].shape[1]

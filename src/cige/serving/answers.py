@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from cige.entities.entity import Entity, EntityJson
-from cige.json_text import to_json
+from cige.json_text import json_bytes
 from cige.text.utf16 import utf16_offsets
 
 PIECE = 512  # entities that are converted at once; a million of them as Python objects would take a gigabyte
@@ -19,14 +19,6 @@ class Answer:
 
     body: bytes
     labels: Counter[str]
-
-
-def json_bytes(value: object) -> bytes:
-    """A value as JSON in UTF-8; texts with lone surrogates are escaped, since UTF-8 cannot encode them."""
-    try:
-        return to_json(value).encode("utf-8")
-    except UnicodeEncodeError:
-        return to_json(value, ensure_ascii=True).encode("ascii")
 
 
 def with_results(head: Mapping[str, object], results: Iterable[bytes]) -> bytes:

@@ -22,10 +22,10 @@ from starlette.middleware.cors import CORSMiddleware
 from cige import __version__
 from cige.api import NER
 from cige.errors import ModelError
-from cige.json_text import to_json
+from cige.json_text import json_bytes, to_json
 from cige.lexicon.report import LoadReport, WordListWarning
 from cige.serving import schemas
-from cige.serving.answers import Answer, json_bytes
+from cige.serving.answers import Answer
 from cige.serving.aside import Aside, Overloaded, Stopping
 from cige.serving.batcher import Batcher
 from cige.serving.explained import ExplainWork
@@ -38,8 +38,7 @@ from cige.serving.page import page, reference
 from cige.serving.parsing import bounded_route
 from cige.serving.refusals import Refused, busy, shown, too_many
 from cige.serving.schemas import CHANGE_ERRORS, ERRORS, WAIT_ERRORS
-from cige.serving.settings import Settings, token_of_environment
-from cige.serving.waits import WAITS, Waits, possible_connections
+from cige.serving.settings import WAITS, Settings, Waits, possible_connections, token_of_environment
 from cige.serving.word_store import StoredWords, WordStore, usable
 from cige.serving.work import EntitiesWork, Options, Reader
 from cige.tagging import selection
@@ -49,8 +48,6 @@ STUCK_S = 10.0  # of one batch, or after a deadline; the longest batch takes les
 
 
 class Json(JSONResponse):
-    """A JSON response."""
-
     def render(self, content: BaseModel) -> bytes:
         return json_bytes(content.model_dump())
 
@@ -62,9 +59,8 @@ def create_app(
 
     Args:
         ner: the model, which gets the name `default`; or models by name, the first of which is the default.
-        token: the token that clients must send as `Authorization: Bearer ...`; None allows all clients.
-        store: the shared words, of the lexicons of these models in their order; None makes one from
-            `settings.lexicon_file`.
+        token: what clients must send as `Authorization: Bearer ...`; None allows all clients.
+        store: the shared words of these models in their order; None makes one from `settings.lexicon_file`.
 
     Raises:
         ModelError: no model was given.
@@ -325,13 +321,9 @@ def _html(content: str, policy: str) -> Response:
 
 
 def app_of_worker(on_report: Callable[[LoadReport], None] | None = None) -> FastAPI:
-    """The app of a worker process, according to `Settings.from_environment` and the token in the environment.
+    """The app of a worker process, by `Settings.from_environment`; raises a CigeError if it cannot read model or words.
 
-    Args:
-        on_report: called with the report of each word list; workers leave it to the process that starts them.
-
-    Raises:
-        CigeError: the model or the shared words cannot be read.
+    Workers leave it to the process that starts them to give each report of a word list to `on_report`.
     """
     settings = Settings.from_environment()
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")

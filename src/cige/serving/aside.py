@@ -44,12 +44,7 @@ class Stopping(Exception):
 
 @dataclass(frozen=True)
 class Watch:
-    """What a request waits for, and until when.
-
-    Attributes:
-        deadline: a time of `time.monotonic`.
-        future: the result, which its client may cancel.
-    """
+    """What a request waits for, which its client may cancel, and until when (a time of `time.monotonic`)."""
 
     deadline: float
     future: Future[Any] = field(default_factory=Future)
@@ -146,6 +141,20 @@ class AsideWork(Protocol):
     def run(self, watch: Watch) -> Any: ...
 
 
+@dataclass
+class _Queue:
+    """A thread, its requests with their numbers of characters, and how many it has read in how many seconds."""
+
+    lane: Lane
+    jobs: list[tuple[Watch, int]] = field(default_factory=list)
+    read_chars: float = LEAST_RATE
+    read_s: float = 1.0
+
+    @property
+    def n_chars(self) -> int:
+        return sum(n for _, n in list(self.jobs))
+
+
 class Aside:
     """Runs the requests that are not batched in two threads, one of them for long texts.
 
@@ -155,59 +164,48 @@ class Aside:
 
     def __init__(self, *, waiting_chars: int):
         self._waiting_chars = waiting_chars
-        self._lanes = {False: Lane("cige-explain"), True: Lane("cige-explain-long")}
-        self._jobs: dict[bool, list[tuple[Watch, int]]] = {False: [], True: []}
+        self._queues = (_Queue(Lane("cige-explain")), _Queue(Lane("cige-explain-long")))
         self._lock = threading.Lock()
-        self._rates = {False: (LEAST_RATE, 1.0), True: (LEAST_RATE, 1.0)}  # characters and seconds
         self._is_stopping = False
 
     @property
     def n_jobs(self) -> int:
         """Number of requests that are waiting or being processed."""
-        return sum(map(len, self._jobs.values()))
+        return sum(len(queue.jobs) for queue in self._queues)
 
     @property
     def n_chars(self) -> int:
         """Number of characters of these requests, each counted as at most a quarter of the queue."""
-        return sum(n for jobs in self._jobs.values() for _, n in list(jobs))
+        return sum(queue.n_chars for queue in self._queues)
 
     @property
     def stuck_for(self) -> float:
         """Seconds for which a thread has gone on after a deadline."""
-        return max(lane.stuck_for for lane in self._lanes.values())
+        return max(queue.lane.stuck_for for queue in self._queues)
 
     def submit(self, work: AsideWork, *, deadline: float) -> Future[Any]:
-        """Submit a request; cancelling the future ends it soon.
-
-        Raises:
-            Overloaded: too much waits.
-            Stopping: `stop` was called.
-        """
-        watch, is_long = Watch(deadline), work.n_chars > SHORT
+        """Submit a request; cancelling the future ends it soon. Raises Overloaded, or Stopping after `stop`."""
+        watch, queue = Watch(deadline), self._queues[work.n_chars > SHORT]
         size = max(1, min(work.n_chars, self._waiting_chars // 4))
         with self._lock:
             if self._is_stopping:
                 raise Stopping
-            jobs = self._jobs[is_long]
-            if sum(n for _, n in jobs) + size > self._waiting_chars:
-                jobs[:] = [(other, n) for other, n in jobs if not other.is_over]
-            load = sum(n for _, n in jobs)
-            if jobs and load + size > self._waiting_chars:
-                chars, seconds = self._rates[is_long]
-                raise Overloaded(max(1, math.ceil(load * seconds / chars)))
-            jobs.append((watch, size))
-        self._lanes[is_long].submit(watch, lambda: self._run(work, watch, size, is_long=is_long))
+            if queue.n_chars + size > self._waiting_chars:
+                queue.jobs = [(other, n) for other, n in queue.jobs if not other.is_over]
+            if queue.jobs and queue.n_chars + size > self._waiting_chars:
+                raise Overloaded(max(1, math.ceil(queue.n_chars * queue.read_s / queue.read_chars)))
+            queue.jobs.append((watch, size))
+        queue.lane.submit(watch, lambda: self._run(work, watch, size, queue))
         return watch.future
 
-    def _run(self, work: AsideWork, watch: Watch, size: int, *, is_long: bool) -> None:
+    def _run(self, work: AsideWork, watch: Watch, size: int, queue: _Queue) -> None:
         started = time.monotonic()
         answer: Any
         try:
             watch.check()
             answer = work.run(watch)
-            chars, seconds = self._rates[is_long]
-            taken = RATE_MEMORY * seconds + time.monotonic() - started
-            self._rates[is_long] = (RATE_MEMORY * chars + max(1, work.n_chars), max(1e-6, taken))
+            queue.read_chars = RATE_MEMORY * queue.read_chars + max(1, work.n_chars)
+            queue.read_s = max(1e-6, RATE_MEMORY * queue.read_s + time.monotonic() - started)
         except OutOfTime:
             watch.future.cancel()
             return
@@ -215,17 +213,16 @@ class Aside:
             answer = error
         finally:
             with self._lock:
-                if (watch, size) in self._jobs[is_long]:
-                    self._jobs[is_long].remove((watch, size))
+                queue.jobs = [job for job in queue.jobs if job[0] is not watch]
         watch.end(answer)
 
     def stop(self, *, timeout_s: float) -> None:
         """Stop accepting requests, process the waiting ones, and end the threads."""
         with self._lock:
             self._is_stopping = True
-        for lane in self._lanes.values():
-            lane.stop(timeout_s=timeout_s)
+        for queue in self._queues:
+            queue.lane.stop(timeout_s=timeout_s)
 
     def is_alive(self) -> bool:
         """Whether requests are being processed."""
-        return all(lane.is_alive() for lane in self._lanes.values())
+        return all(queue.lane.is_alive() for queue in self._queues)

@@ -49,11 +49,6 @@ class _Job:
         self.reading, self.spans, self.n_taken = reading, [[] for _ in reading.lattices], 0
 
     @property
-    def is_over(self) -> bool:
-        """Whether no client is waiting for it any more."""
-        return self.watch.is_over
-
-    @property
     def is_long(self) -> bool:
         return self.work.n_chars > LONG
 
@@ -122,13 +117,8 @@ class Batcher:
     def submit(self, work: EntitiesWork, *, deadline: float) -> Future[Any]:
         """Submit a request; cancelling the future removes it before the next batch.
 
-        Args:
-            deadline: a time of `time.monotonic`; a request without a result by then is removed, and its future is
-                cancelled.
-
-        Raises:
-            Overloaded: requests are waiting, and this one would exceed `waiting_chars`.
-            Stopping: `stop` was called.
+        A request without a result by `deadline` (of `time.monotonic`) is removed, and its future is cancelled. Raises
+        Overloaded if requests are waiting and this one would exceed `waiting_chars`, and Stopping after `stop`.
         """
         job = _Job(work, Watch(deadline))
         with self._wake:
@@ -194,7 +184,7 @@ class Batcher:
         self._lane.submit(job.watch, task)
 
     def _drop_what_is_over(self) -> None:
-        for job in [job for job in self._jobs if job.is_over]:
+        for job in [job for job in self._jobs if job.watch.is_over]:
             self._leave(job)
             job.watch.future.cancel()
 
@@ -239,7 +229,7 @@ class Batcher:
             self._observe(len(taken), n_nodes, time.monotonic() - started)
         for job in jobs:
             reading = job.reading
-            if reading is None or job.is_over or job.n_taken < len(reading.lattices):
+            if reading is None or job.watch.is_over or job.n_taken < len(reading.lattices):
                 continue
             if job.is_long:
                 with self._wake:
@@ -288,7 +278,7 @@ class Batcher:
         return taken, n_nodes
 
     def _prepared(self, job: _Job) -> EntitiesReading | None:
-        if job.reading is None and not job.is_over:
+        if job.reading is None and not job.watch.is_over:
             try:
                 job.begin(job.work.prepare(job.watch.check))
             except Exception as error:

@@ -28,7 +28,7 @@ from cige.serving.guard import READING_PATHS
 from cige.serving.metrics import Metrics
 from cige.serving.pace import ARRIVED, METRICS, PACE, Pace
 from cige.serving.refusals import Refused, busy
-from cige.serving.waits import WAITS, Waits
+from cige.serving.settings import WAITS, Waits
 
 log = logging.getLogger("cige.serve")
 TCP_INFO: int | None = getattr(socket, "TCP_INFO", None) if sys.platform == "linux" else None

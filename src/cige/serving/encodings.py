@@ -14,14 +14,11 @@ _CLOSE = {"connection": "close"}  # the rest of the body is not read
 
 
 class Body:
-    """The body of a request, which arrives in pieces.
+    """The body of a request, which arrives in pieces; raises Refused if the announced length is too large.
 
     Args:
         headers: the headers of the request, with their names in lower case.
         most: maximum size in bytes, both of the body as it is sent and of its decompressed content.
-
-    Raises:
-        Refused: the announced length is too large.
     """
 
     def __init__(self, headers: Mapping[bytes, bytes], most: int):
@@ -33,21 +30,13 @@ class Body:
             raise self._too_long()
 
     def count(self, sent: bytes) -> None:
-        """Count a piece that is not needed.
-
-        Raises:
-            Refused: the body is too long.
-        """
+        """Count a piece that is not needed; raises Refused if the body is too long."""
         self._n_sent += len(sent)
         if self._n_sent > self._most:
             raise self._too_long()
 
     def read(self, sent: bytes, *, is_last: bool) -> bytes:
-        """Count a piece, and return its content.
-
-        Raises:
-            Refused: the body is too long, its encoding is not supported, or it is not what its encoding says.
-        """
+        """Count a piece, and return its content; raises Refused if it is too long or its encoding is wrong."""
         if self._encoding not in _IS_GZIP:
             given = self._encoding[:64].decode("ascii", "backslashreplace")
             error = f"given Content-Encoding: {given}; expected gzip, or a body that is not compressed"

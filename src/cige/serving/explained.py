@@ -12,15 +12,15 @@ from cige.api import NER
 from cige.drawing.lattice import GUTTER, MARGIN, NARROW, WIDE, draw_lattice
 from cige.drawing.svg import is_wide
 from cige.explain.evidence import Evidence
-from cige.explain.page import to_emphasis, to_marks
+from cige.explain.explanation import to_emphasis, to_marks
 from cige.explain.reading import explain
-from cige.json_text import JsonObject
+from cige.json_text import JsonObject, json_bytes
 from cige.lattice.lattice import Lattice
 from cige.lexicon.user_word import UserWord
-from cige.serving.answers import Answer, json_bytes, with_results
+from cige.serving.answers import Answer, with_results
 from cige.serving.aside import Watch
 from cige.serving.refusals import Refused
-from cige.serving.work import EntitiesReading, TextsWork, names_of_texts, windows
+from cige.serving.work import TextsWork, names_of_texts, windows
 from cige.tagging.prediction import predict_spans
 from cige.text.utf16 import utf16_offsets
 
@@ -32,11 +32,8 @@ MOST_COMPARED = 1_500_000  # pairs of bars in the rows of a drawing, each of whi
 class ExplainWork(TextsWork):
     """Texts to explain (see `aside.AsideWork`).
 
-    Attributes:
-        removals: whether to predict again without each word that overlaps an entity.
-        n_words: the maximum number of words listed per entity, those with the most attention first.
-        svg_width: the width of the drawings of lattices in pixels; None makes no drawings.
-        as_lattice: whether the response is that of /v1/lattice, with one text.
+    Each entity lists the `n_words` words with the most attention; `removals` predicts again without each word that
+    overlaps an entity; `svg_width` is in pixels, and None makes no drawings; `as_lattice` is for /v1/lattice.
     """
 
     removals: bool = False
@@ -45,12 +42,7 @@ class ExplainWork(TextsWork):
     as_lattice: bool = False
 
     def run(self, watch: Watch) -> Answer:
-        """The response.
-
-        Raises:
-            OutOfTime: the deadline has passed, or the client has left.
-            Refused: the lattices have too many nodes, or a drawing would take too long.
-        """
+        """The response; raises OutOfTime, or Refused for too many nodes or a drawing that would take too long."""
         options = self.options
         ner, version = options.reader.with_words(options.words)
         names = self._names(ner, version, watch) if options.consistent else {}
@@ -70,11 +62,9 @@ class ExplainWork(TextsWork):
 
     def _names(self, ner: NER, version: int, watch: Watch) -> dict[int, list[UserWord]]:
         """The names found in each text that occur elsewhere in it too, which become words of it."""
-        snapshot, facts, check = ner.lexicon.snapshot(), ner.label_facts, watch.check
-        parts = [(k, part) for k, text in enumerate(self.texts) for part in windows(text, snapshot, facts, check)]
-        reading = EntitiesReading(self, ner, ner.select(self.options.request), version, parts)
+        reading = self.reading(ner, version, watch.check)
         spans = predict_spans(watch.watched(ner.model), reading.lattices, reading.selection)
-        return names_of_texts(ner, self.texts, reading.entities(spans, check), check)
+        return names_of_texts(ner, self.texts, reading.entities(spans, watch.check), watch.check)
 
     def _check_nodes(self, of_texts: Sequence[NER], watch: Watch) -> None:
         n_nodes = 0

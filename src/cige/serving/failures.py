@@ -38,40 +38,35 @@ def add_error_responses(app: FastAPI) -> None:
     methods = _methods(app)
 
     async def refused(request: Request, error: Any) -> Response:
-        return answer(error)
+        return error.response()
 
     async def invalid(request: Request, error: Any) -> Response:
-        return answer(_refusal_of_fields(error.errors()))
+        return _refusal_of_fields(error.errors()).response()
 
     async def ours(request: Request, error: Exception) -> Response:
         code = next((code for kind, code in _STORE_CODES.items() if isinstance(error, kind)), "not_possible")
         if code == "lexicon_file":
             log.error("%s", error)
         params = getattr(error, "params", {})
-        return answer(Refused(code, str(error), **params))
+        return Refused(code, str(error), **params).response()
 
     async def http(request: Request, error: Any) -> Response:
         if error.status_code == 405:
             return _other_method(request, methods.get(request.scope["path"], ()))
         if error.status_code == 404:
-            return answer(Refused("not_found", "given a path that this server does not have; /docs lists its paths"))
+            return Refused("not_found", "given a path that this server does not have; /docs lists its paths").response()
         if error.status_code == 400:  # FastAPI has no other reason for it
-            return answer(Refused("not_json", NOT_JSON))
+            return Refused("not_json", NOT_JSON).response()
         return JSONResponse(
             {"error": {"code": "not_possible", "message": shown(str(error.detail)), "params": {}}}, error.status_code
         )
 
     async def unforeseen(request: Request, error: Exception) -> Response:
-        return answer(Refused("failed", "the server failed; its log says how"))
+        return Refused("failed", "the server failed; its log says how").response()
 
     handlers = {Refused: refused, RequestValidationError: invalid, CigeError: ours, HTTPException: http}
     for kind, handler in (handlers | {Exception: unforeseen}).items():
         app.add_exception_handler(kind, handler)
-
-
-def answer(error: Refused) -> Response:
-    """The response to a refused request."""
-    return Response(error.body, error.status_code, headers=error.headers, media_type="application/json")
 
 
 def _methods(app: FastAPI) -> Mapping[str, tuple[str, ...]]:
@@ -89,7 +84,7 @@ def _other_method(request: Request, methods: tuple[str, ...]) -> Response:
     if request.method == "OPTIONS":
         return Response(status_code=204, headers={"allow": allowed})
     message = f"given {shown(request.method)}; expected one of {allowed}"
-    return answer(Refused("wrong_method", message, headers={"allow": allowed}, methods=allowed))
+    return Refused("wrong_method", message, headers={"allow": allowed}, methods=allowed).response()
 
 
 def _refusal_of_fields(errors: Any) -> Refused:

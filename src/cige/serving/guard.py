@@ -32,7 +32,6 @@ class Guard:
         token: the required token of `Authorization: Bearer ...`; None requires none.
         hosts: the names that Host headers may have; none allows any.
         body_bytes: maximum size of a body, also if it is decompressed; see `Limits`.
-        metrics: counts requests by path and status, and times them.
         pace: decides whether there is time for further texts; refusing requests before their bodies are parsed leaves
             more time for accepted requests.
     """
@@ -126,7 +125,7 @@ class Guard:
             raise Refused("no_token", message, headers={"www-authenticate": "Bearer"})
 
 
-async def _answer(send: Send, refused: Refused) -> None:
+async def _answer(send: Send, refused: Refused) -> None:  # half the time of a `Response`
     body = refused.body
     headers = {"content-type": "application/json", "content-length": str(len(body))} | dict(refused.headers or {})
     described = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]

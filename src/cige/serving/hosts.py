@@ -23,13 +23,10 @@ def is_loopback(host: str) -> bool:
 
 
 def names_of(host: str, more: Iterable[str]) -> tuple[str, ...]:
-    """The names by which requests may call a server that listens on `host`; empty if any name may be used.
+    """The names by which requests may call a server that listens on `host`, and `more` names; empty allows any name.
 
     A page of another site can make its own name point to this machine (DNS rebinding), and its scripts would then be of
     the same origin as the server. So a server on a loopback address answers only to the names of this machine.
-
-    Args:
-        more: further names, which are checked on any address.
     """
     names = tuple(map(str.lower, more))
     if not names and not is_loopback(host):

@@ -20,11 +20,9 @@ _LIVE_FILE = re.compile(r"gauge_live[a-z]+_([0-9]+)\.db")
 
 
 class Metrics:
-    """The counters of an app; those of several workers are summed through files in a folder.
+    """The counters of an app; those of several workers are summed through files in a folder, None for a single worker.
 
-    Args:
-        folder: the folder for the files of all workers, or None for a single worker. The environment variable
-            PROMETHEUS_MULTIPROC_DIR must be set to it before prometheus_client is imported.
+    PROMETHEUS_MULTIPROC_DIR must be set to the folder before prometheus_client is imported.
     """
 
     content_type = prometheus_client.CONTENT_TYPE_LATEST
@@ -54,30 +52,25 @@ class Metrics:
         self._seconds.labels(path).observe(seconds)
 
     def answer(self, model: str, n_chars: int, labels: Mapping[str, int], known: Collection[str]) -> None:
-        """Count the characters that a model processed, and the labels of the entities found.
+        """Count the characters that a model processed, and the entities found by label.
 
-        Args:
-            labels: label -> number of entities.
-            known: the labels of the model. All others are those of clients' words, which count as `other`, since each
-                further label would be kept for as long as the server runs.
+        Labels that are not `known` to the model are of clients' words, and count as `other`, since each further label
+        would be kept for as long as the server runs.
         """
         self._chars.labels(model).inc(n_chars)
         for label, number in labels.items():
             self._entities.labels(model, label if label in known else OTHER).inc(number)
 
     def batch(self, n_windows: int, n_nodes: int, seconds: float) -> None:
-        """Count a batch."""
         self._windows.observe(n_windows)
         self._nodes.inc(n_nodes)
         self._batch_seconds.observe(seconds)
 
     def queue(self, n_jobs: int, n_chars: int) -> None:
-        """Set the gauges of the queue."""
         self._waiting.set(n_jobs)
         self._waiting_chars.set(n_chars)
 
     def lexicon(self, version: int) -> None:
-        """Set the gauge of the lexicon version."""
         self._version.set(version)
 
     def page(self) -> bytes:

@@ -21,14 +21,10 @@ _NAMED = re.compile(r"([^\s=/\\]{1,64})=(.+)")
 
 
 def named_models(given: Sequence[str]) -> dict[str, str]:
-    """Name -> model folder or hub id, in the order given.
+    """Name -> model folder or hub id, in the order given; only the bundled model if none is given.
 
-    Args:
-        given: folders or hub ids, which are also used as names; or NAME=FOLDER, unless that is a folder itself. FOLDER
-            may be `bundled`, as in `cige.load`. If empty, only the bundled model is served.
-
-    Raises:
-        ModelError: two models have the same name.
+    Each is a folder or hub id, which is also its name, or NAME=FOLDER unless that is a folder itself. FOLDER may be
+    `bundled`. Raises a ModelError if two models have the same name.
     """
     sources: dict[str, str] = {}
     for spec in given or (BUNDLED,):
@@ -43,31 +39,26 @@ def named_models(given: Sequence[str]) -> dict[str, str]:
 def open_models(settings: Settings, on_report: Callable[[LoadReport], None] | None = None) -> dict[str, NER]:
     """Load the models of the settings, add the words of the word lists, and warm them up.
 
-    Args:
-        on_report: called once with the report of each word list, whatever the number of models.
+    The report of each word list goes to `on_report` once, whatever the number of models.
 
     Raises:
         ModelError: the errors of `cige.load`; a model has no lexicon; or two models have the same name.
         LexiconError: a word list cannot be read.
     """
     keep_freed_memory()
-    models = {}
+    models: dict[str, NER] = {}
     for name, source in named_models(settings.models).items():
-        models[name], reports = _open(source, settings)
-        if on_report is not None and len(models) == 1:  # each model takes the same lines
+        ner = load_as(source, settings)
+        if not isinstance(ner, NER):
+            raise ModelError(f"{source}: reads the words of its own vocabulary alone; serve a model with a lexicon")
+        reports = [ner.lexicon.add_file(path) for path in settings.lexicon_files]
+        if on_report is not None and not models:  # each model takes the same lines
             for report in reports:
                 on_report(report)
+        ner(WARM_UP)
+        ner.explain(WARM_UP, removals=False)
+        models[name] = ner
     return models
-
-
-def _open(source: str, settings: Settings) -> tuple[NER, list[LoadReport]]:
-    ner = load_as(source, settings)
-    if not isinstance(ner, NER):
-        raise ModelError(f"{source}: reads the words of its own vocabulary alone; serve a model with a lexicon")
-    reports = [ner.lexicon.add_file(path) for path in settings.lexicon_files]
-    ner(WARM_UP)
-    ner.explain(WARM_UP, removals=False)
-    return ner, reports
 
 
 def described(reader: Reader) -> ServedModelOut:

@@ -27,13 +27,8 @@ RECENTLY_S = 1.0  # unless requests were refused this recently, which shows that
 class Pace:
     """Decides whether requests are refused. All methods are called in the thread of the event loop.
 
-    Args:
-        answer_s: maximum expected time from the arrival of a request to its response, in seconds.
-        clock: a monotonic clock, in seconds.
-
-    Attributes:
-        queue: the queue of accepted requests; None while no requests are processed.
-        n_taken: number of accepted requests without a response.
+    `answer_s` is the maximum expected time from the arrival of a request to its response, in seconds of `clock`.
+    `queue` is None while no requests are processed, and `n_taken` accepted requests have no response.
     """
 
     def __init__(self, answer_s: float, *, clock: Callable[[], float] = time.monotonic):
@@ -46,21 +41,17 @@ class Pace:
         self._refused = -math.inf  # time of the last refusal
 
     def refuse_for(self, arrived: float | None = None) -> int:
-        """The seconds after which a request should be tried again, or 0 if it is accepted.
-
-        Args:
-            arrived: its time of arrival; None means now.
-        """
+        """Seconds after which a request that `arrived` then (None: now) should be sent again; 0 if it is accepted."""
+        if self.queue is None:
+            return 0
         now = self._clock()
-        seconds = 0
-        if self.queue is not None:
-            late = ROUNDS * self._late_by(now) + (0.0 if arrived is None else now - arrived)
-            seconds = self.queue.busy_for
-            if not seconds and (self.n_taken >= FEW or now - self._refused < RECENTLY_S):
-                expected = late + self.queue.wait_s
-                seconds = max(1, math.ceil(expected)) if expected > self._answer_s else 0
-            if seconds:
-                self._refused = now
+        late = ROUNDS * self._late_by(now) + (0.0 if arrived is None else now - arrived)
+        seconds = self.queue.busy_for
+        if not seconds and (self.n_taken >= FEW or now - self._refused < RECENTLY_S):
+            expected = late + self.queue.wait_s
+            seconds = max(1, math.ceil(expected)) if expected > self._answer_s else 0
+        if seconds:
+            self._refused = now
         return seconds
 
     def begin(self) -> None:

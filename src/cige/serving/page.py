@@ -27,7 +27,7 @@ def reference(document: JsonObject) -> tuple[str, str]:
     parts = []
     for path, methods in document["paths"].items():
         for method, what in methods.items():
-            body = what.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
+            body = _schema(what.get("requestBody", {}))
             answers = "".join(
                 f"<tr><td>{escape(status)}<td>{escape(answer['description'])}<td>{_linked(_schema(answer))}"
                 for status, answer in what["responses"].items()
@@ -57,8 +57,8 @@ def reference(document: JsonObject) -> tuple[str, str]:
     )
 
 
-def _schema(answer: JsonObject) -> JsonObject | None:
-    return answer.get("content", {}).get("application/json", {}).get("schema")
+def _schema(body: JsonObject) -> JsonObject | None:
+    return body.get("content", {}).get("application/json", {}).get("schema")
 
 
 def _linked(schema: JsonObject | None) -> str:
@@ -79,13 +79,14 @@ def _linked(schema: JsonObject | None) -> str:
 
 def _with_policy(content: str) -> tuple[str, str]:
     """The page, and a content security policy that allows only its own scripts and styles."""
-    scripts = " ".join(_hash(code) for code in re.findall(r"<script>(.*?)</script>", content, re.DOTALL))
-    styles = " ".join(_hash(code) for code in re.findall(r"<style>(.*?)</style>", content, re.DOTALL))
     return content, (
-        f"default-src 'none'; script-src {scripts or chr(39) + 'none' + chr(39)}; style-src {styles}; "
+        f"default-src 'none'; script-src {_hashes(content, 'script')}; style-src {_hashes(content, 'style')}; "
         "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
 
 
-def _hash(code: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(code.encode('utf-8')).digest()).decode()}'"
+def _hashes(content: str, tag: str) -> str:
+    """The sources of a policy that allow what the elements with this tag hold."""
+    codes = re.findall(rf"<{tag}>(.*?)</{tag}>", content, re.DOTALL)
+    digests = (base64.b64encode(hashlib.sha256(code.encode("utf-8")).digest()).decode() for code in codes)
+    return " ".join(f"'sha256-{digest}'" for digest in digests) or "'none'"

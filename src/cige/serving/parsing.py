@@ -89,11 +89,7 @@ def _odd_place(value: Any) -> str:
 
 
 def check_lists(body: Any, limits: Limits) -> None:
-    """Check the lengths of lists before their items are.
-
-    Raises:
-        Refused: a list is too long.
-    """
+    """Check the lengths of lists before their items are; raises Refused if one is too long."""
     if not isinstance(body, dict):
         return
     for name, most in (("texts", limits.texts), ("words", limits.words), ("labels", LABELS)):

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from starlette.exceptions import HTTPException
+from starlette.responses import Response
 
+from cige.json_text import json_bytes
 from cige.lexicon import user_word, word_rules
-from cige.serving.answers import json_bytes
 
 Param = str | int | float
 MOST_SHOWN = 1_000  # characters of a message
@@ -51,9 +52,7 @@ WORD_CODES = {  # why a word cannot be used -> the code of that
 
 
 class Refused(HTTPException):
-    """A request that gets an error response.
-
-    It is an HTTPException, so that FastAPI passes it on from wherever the body of a request is read.
+    """A request that gets an error response; an HTTPException, which FastAPI passes on from wherever it reads a body.
 
     Args:
         code: one of CODES, which has its status.
@@ -76,6 +75,9 @@ class Refused(HTTPException):
     def body(self) -> bytes:
         """The same as JSON."""
         return json_bytes(self.content)
+
+    def response(self) -> Response:
+        return Response(self.body, self.status_code, headers=self.headers, media_type="application/json")
 
 
 def shown(given: str, most: int = MOST_QUOTED) -> str:

@@ -4,36 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
+from pydantic import BaseModel, ConfigDict, Field, GetPydanticSchema, WithJsonSchema, model_validator
 from pydantic_core import core_schema
 
 from cige.json_text import JsonObject
 from cige.lexicon.user_word import UserWord
 
-
-class _AnyText:
-    """A str of any code points; pydantic's own str rejects lone surrogates, which are valid in JSON and in cige."""
-
-    @classmethod
-    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> core_schema.CoreSchema:
-        return core_schema.is_instance_schema(str, cls_repr="str")
-
-    @classmethod
-    def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> JsonObject:
-        return {"type": "string"}
-
-
-class _AnyWord(_AnyText):
-    """A str that is not empty; which other words cannot be used is checked when they are."""
-
-    @classmethod
-    def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> JsonObject:
-        return {"type": "string", "minLength": 1}
-
-
-Text = Annotated[str, _AnyText]
+# A str of any code points; pydantic's own str rejects lone surrogates, which are valid in JSON and in cige.
+_AnyText = GetPydanticSchema(lambda source, handler: core_schema.is_instance_schema(str, cls_repr="str"))
+Text = Annotated[str, _AnyText, WithJsonSchema({"type": "string"})]
+WordText = Annotated[str, _AnyText, WithJsonSchema({"type": "string", "minLength": 1})]  # checked when it is used
 Number = Annotated[int | float, WithJsonSchema({"type": "number"})]  # an int stays one
-WordText = Annotated[str, _AnyWord]
 Label = Annotated[str, Field(min_length=1, max_length=64, examples=["COMPANY"])]
 Words = Annotated[
     list["WordIn | WordText"],
@@ -70,7 +51,6 @@ class WordIn(_Strict):
 
     @property
     def given(self) -> str:
-        """The word."""
         return self.text if self.text is not None else str(self.word)
 
 

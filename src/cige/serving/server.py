@@ -117,8 +117,7 @@ def worker_app() -> FastAPI:
 
 
 def _stop_after(parent: Any) -> None:
-    """Stop this process, as SIGTERM does, when `parent` has ended. One that was killed cannot stop its workers, which
-    would keep the port, so that the server could not be started again."""
+    """Stop this process when `parent` has ended, which cannot stop its workers if it was killed; they keep the port."""
     parent.join()
     os.kill(os.getpid(), signal.SIGTERM)
 
@@ -134,11 +133,7 @@ def _allow_files() -> int:
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    """A socket that is bound to the address.
-
-    Raises:
-        CigeError: it is in use, or not an address of this machine.
-    """
+    """A socket that is bound to the address; raises a CigeError if it is in use, or is not of this machine."""
     bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

@@ -1,51 +1,70 @@
-"""Settings of a server: models and limits, which are passed to workers through the environment."""
+"""Settings of a server: models and limits, which are passed to workers through the environment, and of connections."""
 
 from __future__ import annotations
 
 import json
 import os
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
 
 from cige.json_text import JsonObject, to_json
 
 SETTINGS_VARIABLE = "CIGE_SERVE_SETTINGS"  # set by the parent process for its workers
 TOKEN_VARIABLE = "CIGE_SERVE_TOKEN"
+WAITS = "cige_waits"  # key of the lifespan state of the app, for `door`
+SPARE_FILES = 48  # for connections that are accepted before others are closed, and for files that are read and written
+
+
+def _limit(default: Any, metavar: str, what: str) -> Any:
+    """A limit that an option of `cige serve` sets, with the help text of that option."""
+    return field(default=default, metadata={"metavar": metavar, "what": what})
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of requests and of the queue.
+    """Limits of requests and of the queue; those with a description have an option of `cige serve`."""
+
+    body_bytes: int = _limit(4 << 20, "BYTES", "maximum size of a request body, decompressed too")
+    texts: int = _limit(512, "N", "maximum number of texts per request")
+    chars: int = _limit(100_000, "N", "maximum number of characters per request")
+    # Explained, or with their lattices.
+    explained_chars: int = _limit(4_000, "N", "maximum number of characters per explained request")
+    words: int = 1_000  # user words per request
+    lexicon_words: int = 200_000  # in the shared lexicon; status 409 if it would be exceeded
+    # A request is refused unless no other waits, and a long one counts as at most a quarter of this.
+    waiting_chars: int = _limit(8_192, "N", "maximum number of waiting characters; further requests get status 429")
+    batch_nodes: int = _limit(4_096, "N", "maximum number of characters and words per batch")
+    # Fewer if the operating system allows fewer files.
+    connections: int = _limit(
+        1_024, "N", "maximum number of connections per worker; beyond it, those that wait longest are closed"
+    )
+    answer_s: float = _limit(
+        0.15, "S", "maximum expected waiting time of a short request in seconds; if it is longer, the status is 429"
+    )
+    deadline_s: float = _limit(30.0, "S", "seconds after which a request gets status 504")
+    read_s: float = _limit(
+        30.0, "S", "seconds within which the body of a request must have arrived; otherwise, the status is 408"
+    )
+    drain_s: float = _limit(30.0, "S", "seconds for finishing requests when the server is stopped")
+
+
+@dataclass(frozen=True)
+class Waits:
+    """How many connections there may be, and for how many seconds they wait.
 
     Attributes:
-        body_bytes: maximum size of a request body; larger requests get status 413, which also applies to the next four.
-        texts: maximum number of texts per request.
-        chars: maximum number of characters of all texts of a request.
-        explained_chars: maximum number of characters of texts that are explained or whose lattice is requested.
-        words: maximum number of user words per request.
-        lexicon_words: maximum number of words in the shared lexicon; status 409 if it would be exceeded.
-        waiting_chars: maximum number of characters that are waiting; a request that would exceed it gets status 429,
-            unless no other request is waiting. A long request counts as at most a quarter of it.
-        connections: maximum number of connections per worker, or fewer if the operating system allows fewer files.
-        answer_s: maximum expected waiting time of a short request in seconds; if it is longer, the status is 429.
-        batch_nodes: maximum number of characters and words of the lattices of a batch.
-        deadline_s: seconds after which a request gets status 504, unless it requests less.
-        read_s: seconds within which the body of a request must have arrived.
-        drain_s: seconds for finishing requests after the server was told to stop.
+        head_s: for the URL and the headers, from the first byte or from the beginning of the connection.
+        read_s: for the body.
+        idle_s: between requests; clients keep idle connections for less, so that none is closed while it is used again.
+        write_s: for which a client may read nothing of its response.
     """
 
-    body_bytes: int = 4 << 20
-    texts: int = 512
-    chars: int = 100_000
-    explained_chars: int = 4_000
-    words: int = 1_000
-    lexicon_words: int = 200_000
-    waiting_chars: int = 8_192
     connections: int = 1_024
-    answer_s: float = 0.15
-    batch_nodes: int = 4_096
-    deadline_s: float = 30.0
+    head_s: float = 10.0
     read_s: float = 30.0
-    drain_s: float = 30.0
+    idle_s: float = 75.0
+    write_s: float = 30.0
 
 
 @dataclass(frozen=True)
@@ -55,17 +74,12 @@ class Settings:
     Attributes:
         models: model folders or hub ids, or NAME=FOLDER (see `cige.serving.model.named_models`); the first is the
             default. If empty, only the bundled model is served.
-        device: the PyTorch device.
-        precision: as in `cige.load`.
-        domain: kind of text for which scores are calibrated, as in `cige.load`.
-        names: the path of a list of names instead of those of the models, as in `cige.load`.
+        device, precision, domain, names: as in `cige.load`; `names` is the path of a list.
         lexicon_files: word lists whose words are used for all requests.
         lexicon_file: the file for words that are added over HTTP; None keeps them in memory.
         origins: web origins whose pages may call the server; none by default.
         hosts: the names that the Host header of requests may have (see `cige.serving.hosts`); empty allows any.
-        limits: see `Limits`.
-        log_requests: whether to log the path, status and time of requests.
-        log_text: whether to log the texts of requests, too.
+        log_requests, log_text: whether to log the path, status and time of requests, and their texts.
         metrics_folder: the folder for the metrics of several workers; None for one worker.
     """
 
@@ -99,3 +113,17 @@ class Settings:
 def token_of_environment() -> str | None:
     """The token of the server, without the line end that files of secrets have; None if it is not set or blank."""
     return os.environ.get(TOKEN_VARIABLE, "").strip() or None
+
+
+def possible_connections(most: int) -> int:
+    """`most`, or as many connections as this process can open files for."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return most
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY:
+        return most
+    listed = Path("/proc/self/fd") if Path("/proc/self/fd").is_dir() else Path("/dev/fd")
+    n_open = len(os.listdir(listed)) if listed.is_dir() else 0
+    return max(8, min(most, soft - n_open - SPARE_FILES))

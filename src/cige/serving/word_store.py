@@ -28,11 +28,7 @@ class StoreError(CigeError):
 
 
 class _Unchanged(CigeError):
-    """A change that was not made.
-
-    Attributes:
-        params: the figures and names in the message.
-    """
+    """A change that was not made, with the figures and names in the message."""
 
     def __init__(self, message: str, **params: str | int):
         super().__init__(message)
@@ -53,12 +49,9 @@ class UnknownWords(_Unchanged, LexiconError):
 
 @dataclass(frozen=True)
 class StoredWords:
-    """The words at one moment.
+    """The changes of users at one moment, and the lexicons of the server, in order, with them; these are immutable.
 
-    Attributes:
-        version: 0 before the first change, and increased by one with every change.
-        changes: the changes of users.
-        lexicons: the initial lexicons of the server, in order, with these changes; they are immutable.
+    `version` is 0 before the first change, and increases by one with each.
     """
 
     version: int
@@ -173,16 +166,12 @@ class WordStore:
         """Undo `add` for words that were added here, and stop matching other words of any origin; all or none.
 
         A word that was added here reverts to what it was before, such as a word of the model's lexicon. A further call
-        removes that word.
-
-        Raises:
-            UnknownWords: naming the words that are in no lexicon.
-            VersionConflict, StoreError: see `add`.
+        removes that word. Raises UnknownWords, which names the words in no lexicon, and the errors of `add`.
         """
         wanted = list(dict.fromkeys(map(normalize, words)))
 
         def change(now: StoredWords) -> UserChanges:
-            if unknown := [word for word in wanted if not _in_any(word, now.lexicons)]:
+            if unknown := [word for word in wanted if not any(word in lexicon for lexicon in now.lexicons)]:
                 listed = ", ".join(map(shown, unknown[:MOST_LISTED]))
                 raise UnknownWords(f"cannot remove {listed}: not in the lexicon", words=listed, n_words=len(unknown))
             added = {word.text: word for word in now.changes.added}
@@ -260,10 +249,8 @@ class WordStore:
 
 
 def usable(words: Sequence[UserWord]) -> list[UserWord]:
-    """The words in their normalised spelling.
-
-    Raises:
-        Refused: a word cannot be used, or is given again with another label or mode; the first such word is named.
+    """The words in their normalised spelling; raises Refused, which names the first word that cannot be used or that is
+    given again with another label or mode.
     """
     wanted = [replace(word, text=normalize(word.text)) for word in words]
     for word in wanted:
@@ -274,10 +261,6 @@ def usable(words: Sequence[UserWord]) -> list[UserWord]:
         if first.setdefault(word.text, word) != word:
             raise refused_word(word, CONTRADICTION)
     return wanted
-
-
-def _in_any(word: str, lexicons: Sequence[Lexicon]) -> bool:
-    return any(word in lexicon for lexicon in lexicons)
 
 
 def _identity(path: Path) -> tuple[int, ...]:

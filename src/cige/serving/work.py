@@ -29,12 +29,7 @@ Names = Mapping[int, Sequence[UserWord]]  # number of a text -> names that are w
 
 @dataclass(frozen=True)
 class Reader:
-    """A model and the shared words.
-
-    Attributes:
-        name: the name of the model in requests.
-        place: the index of the model's lexicon in the store.
-    """
+    """A model by its name in requests, and the shared words, in which `place` is the index of its lexicon."""
 
     name: str
     ner: NER
@@ -49,12 +44,9 @@ class Reader:
 
 @dataclass(frozen=True)
 class Options:
-    """How the texts of a request are read, and how their results are written.
+    """How the texts of a request are read with `words` of its own, and how their results are written.
 
-    Attributes:
-        words: the user words of the request alone.
-        utf16: whether offsets count UTF-16 code units instead of code points.
-        consistent: whether to predict each text again with the names found in it (see `cige.tagging.consistency`).
+    `utf16` counts offsets in UTF-16 code units; `consistent` predicts each text again with the names found in it.
     """
 
     reader: Reader
@@ -74,12 +66,7 @@ class Options:
 
 @dataclass
 class TextsWork:
-    """Texts of a request.
-
-    Attributes:
-        n_chars: number of their characters.
-        n_passes: how often they are processed at most; each pass takes as much time and space in the queue as they do.
-    """
+    """Texts of a request, and how often they are processed at most; each pass takes as much of the queue."""
 
     texts: Sequence[str]
     options: Options
@@ -92,6 +79,12 @@ class TextsWork:
     def n_passes(self) -> int:
         return 2 if self.options.consistent else 1
 
+    def reading(self, ner: NER, version: int, check: Check) -> EntitiesReading:
+        """The first pass over all texts with a model, and `version` of the shared words."""
+        snapshot, facts, options = ner.lexicon.snapshot(), ner.label_facts, self.options
+        parts = [(k, part) for k, text in enumerate(self.texts) for part in windows(text, snapshot, facts, check)]
+        return EntitiesReading(self, ner, ner.select(options.request), version, parts, is_last=not options.consistent)
+
 
 @dataclass
 class EntitiesWork(TextsWork):
@@ -99,11 +92,8 @@ class EntitiesWork(TextsWork):
 
     def prepare(self, check: Check) -> EntitiesReading:
         """The first pass over all texts, with the current shared words and those of the request; called once."""
-        options = self.options
-        ner, version = options.reader.with_words(options.words)
-        snapshot, facts = ner.lexicon.snapshot(), ner.label_facts
-        parts = [(k, part) for k, text in enumerate(self.texts) for part in windows(text, snapshot, facts, check)]
-        return EntitiesReading(self, ner, ner.select(options.request), version, parts, is_last=not options.consistent)
+        ner, version = self.options.reader.with_words(self.options.words)
+        return self.reading(ner, version, check)
 
 
 @dataclass
@@ -140,9 +130,6 @@ class EntitiesReading:
         """The next pass, over the texts in which found names also occur elsewhere, with these names as words; or None.
 
         Like the first pass, it waits for its turns in the queue, and it has the same deadline.
-
-        Args:
-            spans: the spans found in each lattice.
         """
         if self.is_last:
             return None

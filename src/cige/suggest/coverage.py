@@ -24,10 +24,9 @@ def greedy(
     """Yield the numbers of texts, each time that of the best next text, until no accepted text remains.
 
     Args:
-        features: for each text, feature -> amount, greater than 0.
+        features: for each text, feature -> amount, greater than 0; `covered` are the amounts before the first choice.
         costs: the cost of each text, greater than 0, by which its gain is divided.
         scale: the amount of a feature after which the gain of more of it is halved.
-        covered: the amounts before the first choice.
         accepts: called once for each text when it would be chosen; rejected texts are skipped.
     """
     have = dict(covered or {})

@@ -13,11 +13,7 @@ FLOOR = 0.01  # spans with a lower probability are ignored
 
 @dataclass(frozen=True)
 class Doubt:
-    """A span [start, end) of a text of which the model is uncertain whether it is an entity.
-
-    Attributes:
-        amount: 0..0.5, the probability that the more probable alternative is wrong.
-    """
+    """A span [start, end) that may be an entity; `amount`, 0..0.5, is how likely the better guess is wrong."""
 
     start: int
     end: int
@@ -27,14 +23,11 @@ class Doubt:
 def doubts_of(
     finder: EntityFinder, texts: Iterable[str], request: Request, *, batch_size: int = 64
 ) -> Iterator[list[Doubt]]:
-    """The doubts of each text of a stream, in order.
+    """The doubts of each text of a stream, in order, for the labels and types of the request.
 
     Each span and label with a probability p of at least FLOOR is a doubt with amount min(p, 1 - p). Their sum is about
     the number of errors of the model in the text. It is an entity-level form of least confidence for sequence labelling
     (Settles and Craven, EMNLP 2008), with exact marginals of the CRF. Forced user words are not doubts.
-
-    Args:
-        request: the labels and types to consider; its minimum score is ignored.
     """
     everything = all_candidates(request, finder.labels, finder.label_facts, floor=FLOOR)
     for candidates in finder.stream(texts, everything, batch_size=batch_size):

@@ -12,13 +12,7 @@ from cige.suggest.doubts import Doubt
 
 @dataclass(frozen=True)
 class Candidate:
-    """A text that may be suggested.
-
-    Attributes:
-        key: the key of the text (`texts.text_key`).
-        line: its line in the file, from 1.
-        doubts: the doubts of a model; empty if no model is used.
-    """
+    """A text that may be suggested, its `texts.text_key`, its line from 1, and the doubts of a model, if any."""
 
     text: str
     key: int
@@ -31,18 +25,12 @@ class Candidate:
 
     @classmethod
     def from_list(cls, values: list[Any]) -> Candidate:
-        """The candidate from the result of `to_list`."""
         text, key, line, doubts = values
         return cls(text, key, line, tuple(Doubt(*doubt) for doubt in doubts))
 
 
 class Pool:
-    """The `size` candidates with the highest values, without duplicate texts.
-
-    Args:
-        size: maximum number of candidates, at least 1.
-        entries: (worth, tie, candidate) of a saved pool, see `entries`.
-    """
+    """The `size` candidates with the highest values, without duplicate texts; `entries` are those of a saved pool."""
 
     def __init__(self, size: int, entries: Iterable[tuple[float, int, Candidate]] = ()):
         self._size = size
@@ -57,8 +45,7 @@ class Pool:
     def offer(self, worth: float, tie: int, candidate: Candidate) -> None:
         """Add a candidate if it is among the best so far; of equal texts, the first one is kept.
 
-        Args:
-            tie: orders candidates with equal `worth`; different texts must have different values.
+        `tie` orders candidates with equal `worth`; different texts must have different values.
         """
         if candidate.key in self._kept:
             return
@@ -76,5 +63,4 @@ class Pool:
         return [(worth, tie, self._kept[key]) for worth, tie, key in sorted(self._heap, reverse=True)]
 
     def best(self) -> list[Candidate]:
-        """The candidates, the best first."""
         return [candidate for _, _, candidate in self.entries()]

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice, tee
-from typing import Literal
+from typing import Literal, get_args
 
 from cige.suggest.coverage import greedy
 from cige.suggest.doubts import doubts_of, total
@@ -16,7 +16,7 @@ from cige.tagging.finder import EntityFinder
 from cige.tagging.selection import Request
 
 Strategy = Literal["both", "uncertainty", "diversity", "random"]
-STRATEGIES: tuple[Strategy, ...] = ("both", "uncertainty", "diversity", "random")
+STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
 
 READ_AT_ONCE = 2000  # texts per block; the state of a selection can be saved between blocks
 POOL_PER_SENTENCE, SMALLEST_POOL = 20, 2000  # candidates per sentence to choose, and their minimum number
@@ -60,13 +60,9 @@ class Settings:
 
 @dataclass(frozen=True)
 class Suggestion:
-    """A sentence to label.
+    """A sentence to label, without whitespace at its ends; its line in the file and its rank count from 1.
 
-    Attributes:
-        text: the sentence, without whitespace at its ends.
-        line: its line in the file, from 1.
-        rank: its rank, from 1 for the best.
-        uncertainty: expected number of errors of the model; None if no model is used.
+    `uncertainty` is the expected number of errors of the model, or None if no model is used.
     """
 
     text: str
@@ -102,11 +98,7 @@ class Selector:
         self._known = {text_key(text) for text in self._labelled}
 
     def read(self, texts: Iterable[str], *, on_block: Callable[[Selector], None] = lambda _: None) -> None:
-        """Read texts, one per line; the first `n_read` texts, which were read before, are skipped.
-
-        Args:
-            on_block: called after every READ_AT_ONCE texts.
-        """
+        """Read texts after the `n_read` that were read before; `on_block` is called every READ_AT_ONCE texts."""
         lines = islice(iter(texts), self.n_read, None)
         while block := list(islice(lines, READ_AT_ONCE)):
             n_fitting = 0
@@ -150,16 +142,9 @@ class Selector:
             for rank, c in enumerate(order, 1)
         ]
 
-    def _at_random(self, candidates: list[Candidate]) -> Iterator[Candidate]:
-        yield from candidates
-
     def _by_doubt(self, candidates: list[Candidate]) -> Iterator[Candidate]:
-        seen = self._seen()
-        for candidate in candidates:
-            grams = bigrams(folded(candidate.text))
-            if not seen.has(grams):
-                seen.add(grams)
-                yield candidate
+        is_new = self._is_new()
+        return (candidate for candidate in candidates if is_new(candidate))
 
     def _by_doubtful_stretches(self, candidates: list[Candidate]) -> Iterator[Candidate]:
         return self._greedily(candidates, [_of_doubts(candidate) for candidate in candidates], DOUBT_SCALE, {})
@@ -181,28 +166,31 @@ class Selector:
         scale: float,
         covered: Mapping[str, float],
     ) -> Iterator[Candidate]:
-        seen = self._seen()
+        is_new = self._is_new()
+        costs = [self._cost(candidate) for candidate in candidates]
+        numbers = greedy(
+            features, costs=costs, scale=scale, covered=covered, accepts=lambda number: is_new(candidates[number])
+        )
+        return (candidates[number] for number in numbers)
 
-        def is_new(number: int) -> bool:
-            grams = bigrams(folded(candidates[number].text))
+    def _is_new(self) -> Callable[[Candidate], bool]:
+        """A function that says whether a candidate differs enough from labelled texts and from those it accepted."""
+        seen = NearDuplicates()
+        for text in self._labelled:
+            seen.add(bigrams(folded(text)))
+
+        def is_new(candidate: Candidate) -> bool:
+            grams = bigrams(folded(candidate.text))
             if seen.has(grams):
                 return False
             seen.add(grams)
             return True
 
-        costs = [self._cost(candidate) for candidate in candidates]
-        for number in greedy(features, costs=costs, scale=scale, covered=covered, accepts=is_new):
-            yield candidates[number]
-
-    def _seen(self) -> NearDuplicates:
-        seen = NearDuplicates()
-        for text in self._labelled:
-            seen.add(bigrams(folded(text)))
-        return seen
+        return is_new
 
 
-_ORDERS = {
-    "random": Selector._at_random,
+_ORDERS: dict[Strategy, Callable[[Selector, list[Candidate]], Iterator[Candidate]]] = {
+    "random": lambda _, candidates: iter(candidates),
     "uncertainty": Selector._by_doubt,
     "diversity": Selector._by_content,
     "both": Selector._by_doubtful_stretches,
