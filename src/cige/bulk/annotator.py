@@ -80,7 +80,11 @@ class Annotation(NamedTuple):
 class Annotator:
     """Annotates texts with one model and one state of its lexicon.
 
-    `versions` are those when it was created, and `reports` say which lines of each file of user words were refused.
+    Attributes:
+        settings: its settings.
+        finder: the model.
+        versions: hashes of the model and of the lexicon at the time when it was created.
+        reports: which lines of each file of user words were taken and refused.
     """
 
     settings: AnnotatorSettings

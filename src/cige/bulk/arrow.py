@@ -50,8 +50,12 @@ def annotate_batch(
 ) -> Any:
     """Add the entities of all rows to a RecordBatch or Table; the order and the other columns do not change.
 
-    The result has the same type, and the schema of `output_schema`, whose errors are raised. Rows that cannot be
-    processed raise no exception; their error is in the column of errors.
+    Returns:
+        An object of the same type, with the schema of `output_schema`.
+
+    Raises:
+        DataError: the errors of `output_schema`. Rows that cannot be processed raise no exception; their error is in
+            the column of errors.
     """
     names = {"text_column": text_column, "entities_column": entities_column, "error_column": error_column}
     schema = output_schema(batch.schema, **names)

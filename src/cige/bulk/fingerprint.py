@@ -16,8 +16,10 @@ from cige.tagging.finder import EntityFinder
 class Versions:
     """Everything except the settings that determines the entities of a text.
 
-    `model` is a hash of the manifest of its folder, which has hashes of all files, and `lexicon` one of the base words
-    and of the user words with labels and modes ("" without a lexicon); `precision` is what "auto" chose.
+    Attributes:
+        model: hash of the manifest of the model folder, which contains hashes of all files; 16 hexadecimal digits.
+        lexicon: hash of the base words and of the user words with their labels and modes; "" if there is no lexicon.
+        precision: the precision of the model (runtime.precision), which "auto" chooses by processor.
     """
 
     model: str

@@ -49,9 +49,14 @@ class InputFile:
 
 @dataclass(frozen=True)
 class Part:
-    """A section [start, stop) of the InputFile named `file`, in bytes of its content, or in rows of a Parquet file.
+    """A section of a file.
 
-    `number` counts the parts of a job from 0, and `first_row` is the number of its first row, from 1.
+    Attributes:
+        number: its number in the job, from 0.
+        file: name of the InputFile.
+        start, stop: half-open [start, stop) in bytes of the decompressed file, or in rows of a Parquet file.
+        first_row: the number of its first row, from 1.
+        n_rows: number of rows, as in InputFile.
     """
 
     number: int

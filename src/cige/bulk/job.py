@@ -141,7 +141,8 @@ class Job:
     def pending(self, *, verify: bool = False) -> list[Part]:
         """The parts that still have to be annotated, including those whose file is missing or was cut short.
 
-        With `verify`, the checksums of all files are compared, which are read for that, and not only their sizes.
+        Args:
+            verify: whether to compare the checksums of all files, which are read for that, and not only their sizes.
         """
         return [part for part in self.parts if self.commit_of(part, verify=verify) is None]
 
@@ -195,7 +196,11 @@ class Job:
         return record
 
     def finish(self) -> dict[str, int]:
-        """Write the totals to the manifest and return them; raises a CigeError if a part is missing."""
+        """Write the totals to the manifest after all parts are finished; returns the totals.
+
+        Raises:
+            CigeError: a part is missing.
+        """
         records = [self.commit_of(part) for part in self.parts]
         if None in records:
             raise CigeError(f"{self.output}: {records.count(None)} parts are not done; run the same command again")

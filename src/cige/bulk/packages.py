@@ -15,7 +15,15 @@ MODULES = {
 
 
 def check_installed(what: str, extra: str) -> None:
-    """Raise a CigeError, which names `what` needs them, if a module of an extra is not installed."""
+    """Check that the modules of an extra are installed.
+
+    Args:
+        what: what needs them, for the message.
+        extra: a key of MODULES.
+
+    Raises:
+        CigeError: a module is missing.
+    """
     for module in MODULES[extra]:
         try:
             is_there = find_spec(module) is not None

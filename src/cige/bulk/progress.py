@@ -13,10 +13,13 @@ SECONDS_PER_LINE = 30
 
 
 class JobProgress:
-    """Shows progress on standard error: `n_done` of `n_rows` were finished before.
+    """Shows progress on standard error.
 
-    Without a terminal, it prints a line from time to time if `prints_lines`; an engine that reports all parts at the
-    end has no rate until then.
+    Args:
+        n_rows: number of rows of the job.
+        n_done: number of rows that were finished before.
+        prints_lines: whether to print a line from time to time where there is no terminal. An engine that reports all
+            parts at the end has no rate until then.
     """
 
     def __init__(self, n_rows: int, n_done: int = 0, *, prints_lines: bool = True):

@@ -43,8 +43,12 @@ def relabelled(sentence: Sentence, labels: Mapping[str, str]) -> Sentence:
 
 
 class StartModel:
-    """The model that training starts from, compared with the sentences of the file `path` to train on and to choose the
-    epoch by; `labels` is the label map of the command line.
+    """The model that training starts from, compared with the data to train on.
+
+    Args:
+        path: the file of the data, for messages.
+        train, dev: labelled sentences to train on, and those for choosing the epoch.
+        labels: the label map of the command line.
     """
 
     def __init__(

@@ -22,7 +22,12 @@ _SINGLE = 1.5  # the cost of a single character, relative to 1 for a word
 
 @dataclass(frozen=True)
 class TextWord:
-    """A normalised word over the code points [start, end) of a text, and the names of the lists that contain it."""
+    """A word of a text, over its code points [start, end).
+
+    Attributes:
+        text: the word, normalised.
+        lists: names of the lists that contain it, in the order of the lists.
+    """
 
     start: int
     end: int
@@ -31,7 +36,12 @@ class TextWord:
 
 
 class ListMatcher:
-    """Finds listed words, given the words of the model and the lists by name; a word may be in several lists."""
+    """Finds listed words.
+
+    Args:
+        snapshot: the words of the model.
+        lists: list name -> its words; a word in several lists has the names of all of them.
+    """
 
     def __init__(self, snapshot: LexiconSnapshot, lists: Mapping[str, Iterable[str]]):
         names: dict[str, list[str]] = {}
@@ -59,9 +69,11 @@ def fewest_words(
     places: Iterable[tuple[int, int]],
     preferred: Mapping[tuple[int, int], object] | Sequence[tuple[int, int]] = (),
 ) -> list[tuple[int, int]]:
-    """The words of the best segmentation of `n_chars` characters into spans of `places` and single characters.
+    """The words of the best segmentation of `n_chars` characters, including single characters.
 
-    Of equally good segmentations, the one with most `preferred` spans is chosen.
+    Args:
+        places: the spans [start, end) of words.
+        preferred: of equally good segmentations, the one with most of these spans is chosen.
     """
     starts: list[list[int]] = [[end - 1] for end in range(n_chars + 1)]
     for start, end in places:

@@ -17,8 +17,12 @@ _PREFERRED = (*SIMPLIFIED, "Noto Sans CJK", "Source Han Sans", "PingFang", "WenQ
 
 @dataclass(frozen=True)
 class Fonts:
-    """Font families that together cover the letters of a text, the preferred one first, their regular and bold files,
-    and the symbols that no font on this machine has.
+    """Font families that together cover the letters of a text.
+
+    Attributes:
+        families: their names, the preferred one first.
+        files: the regular and bold font files of the families.
+        missing: symbols that no font on this machine has.
     """
 
     families: list[str]
@@ -27,7 +31,11 @@ class Fonts:
 
     @classmethod
     def for_text(cls, lines: Iterable[str]) -> Fonts:
-        """The fonts for some lines; raises a CigeError, which says what to install, if no font has a letter."""
+        """Find the fonts for all characters of some lines.
+
+        Raises:
+            CigeError: a letter or a Chinese character is in no font; the error says what to install.
+        """
         chars = frozenset(char for line in lines for char in line if not char.isspace())
         families, files, left = _cover(chars)
         letters = _letters_of(left)

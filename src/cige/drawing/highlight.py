@@ -38,9 +38,11 @@ def escape_lines(text: str) -> str:
 
 
 def notebook_page(text: str, marks: Iterable[Mark], *, note: str = "", max_chars: int = 20_000) -> str:
-    """The HTML that a notebook displays for a text and its entities, with a grey line `note` below.
+    """The HTML that a notebook displays for a text and its entities.
 
-    If the text has more than `max_chars`, only these are shown, and the note says so.
+    Args:
+        note: a line of text below, in grey.
+        max_chars: maximum number of characters shown; if the text is longer, the note says so.
     """
     shown = list(marks)
     if len(text) > max_chars:

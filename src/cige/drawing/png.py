@@ -22,8 +22,9 @@ _SVG = "http://www.w3.org/2000/svg"
 def save_png(svg: str, path: str | PathLike[str]) -> None:
     """Render an SVG to a PNG file, which is written completely or not at all.
 
-    Raises a CigeError if no installed font has a letter of the text, or the drawing is too large for a PNG, and a
-    ModuleNotFoundError without resvg_py or Matplotlib (pip install 'cige[plots]').
+    Raises:
+        CigeError: no installed font has a letter of the text, or the drawing is too large for a PNG.
+        ModuleNotFoundError: resvg_py or Matplotlib is not installed (pip install 'cige[plots]').
     """
     from resvg_py import svg_to_bytes
 

@@ -26,8 +26,13 @@ class AttendedWord:
 
 @dataclass(frozen=True)
 class EntityEvidence:
-    """An entity, and the `words` that its characters attended to most, in descending order of attention (mean over
-    layers, heads and characters); `on_words` is the share, 0..1, of their attention that went to words.
+    """The words that one entity attended to.
+
+    Attributes:
+        entity: the entity.
+        words: the words that its characters attended to most, in descending order of attention (mean over layers,
+            heads and characters).
+        on_words: share (0..1) of their attention that went to words rather than characters.
     """
 
     entity: Entity

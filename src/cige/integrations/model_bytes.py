@@ -25,9 +25,13 @@ def files_of(ner: NER) -> dict[str, bytes]:
 
 
 class UnpackedModel:
-    """A temporary model `folder` with such files, for `cige.load`, which exists as long as this object.
+    """A temporary model folder with such files, which exists as long as this object.
 
-    Raises a ModelError if a file would be outside the folder.
+    Attributes:
+        folder: the path for `cige.load`.
+
+    Raises:
+        ModelError: a file would be outside the folder.
     """
 
     def __init__(self, files: Mapping[str, bytes]):

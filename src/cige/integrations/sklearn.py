@@ -114,7 +114,11 @@ class EntityRecognizer(BaseEstimator):
         return self
 
     def predict(self, X: Iterable[str]) -> list[list[Triple]]:
-        """The entities of each text as tuples (start, end, label), sorted; NotFittedError without `fit` and `model`."""
+        """The entities of each text as tuples (start, end, label), sorted.
+
+        Raises:
+            NotFittedError: `fit` was not called, and there is no `model`.
+        """
         answers = self.predict_entities(X)
         return [[(entity.start, entity.end, entity.label) for entity in entities] for entities in answers]
 

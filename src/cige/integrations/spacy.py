@@ -141,8 +141,13 @@ class CigeComponent(Pipe):
 
     @property
     def finder(self) -> EntityFinder:
-        """The model with the words of the config; warns of lines of word files that cannot be used (WordListWarning),
-        and raises a CigeError if the model cannot be loaded or a word cannot be used.
+        """The model, with the words of the config.
+
+        Raises:
+            CigeError: it cannot be loaded, or the words cannot be used.
+
+        Warns:
+            WordListWarning: lines of a file of words cannot be used; the others are.
         """
         if self._finder is None:
             from cige.api import load

@@ -82,9 +82,11 @@ def markdown_page(board: Board, open_cells: Sequence[str], *, wording: Wording, 
 def html_page(
     board: Board, open_cells: Sequence[str], *, wording: Wording, figures: dict[str, str] | None = None
 ) -> str:
-    """The page as one HTML file without other files, with an SVG figure for each data set of `figures`.
+    """The page as one HTML file without other files; a click on the head of a column sorts the table by it.
 
-    A click on the head of a column sorts the table by it.
+    Args:
+        board, open_cells: as in `markdown_page`.
+        figures: an SVG figure for each data set, if there is one.
     """
     body = [f"<h1>{html.escape(wording.title)}</h1>", f"<p>{html.escape(wording.introduction)}</p>"]
     for data, rows in board.items():

@@ -14,9 +14,13 @@ DATA_SETS = ("weibo", "resume", "ecommerce", "cluener", "msra")
 
 @dataclass(frozen=True)
 class Paper:
-    """A system as its paper has it: strict test F1 in per cent by data set, and why scores of this project differ.
+    """A system as its paper has it.
 
-    `twin` is the system with the same network and no words; None if the system reads none.
+    Attributes:
+        paper: name, authors, venue and year.
+        twin: the system with the same network and no words; None if the system reads none.
+        scores: strict F1 on the test set in per cent, by data set.
+        differs, differs_zh: why a score of this project is not the paper's, in one sentence.
     """
 
     paper: str

@@ -106,8 +106,13 @@ def run_all(
 ) -> Iterator[RunScores]:
     """Train and score each recipe with each seed; yields the scores of each run as it finishes.
 
-    A run is stored in `runs/NAME-SEED`; a finished one is read, and an interrupted one resumed. Each of `n_jobs`
-    parallel processes gets an equal share of the cores. Raises the errors of `check_comparable` and `train`.
+    A run is stored in `runs/NAME-SEED`. A finished run is read, and an interrupted run is resumed.
+
+    Args:
+        n_jobs: number of parallel processes; each gets an equal share of the cores.
+
+    Raises:
+        CigeError: as raised by `check_comparable` or `train`.
     """
     check_comparable(recipes)
     jobs = [(recipe, seed, runs, data_dir, device) for seed in seeds for recipe in recipes]
@@ -138,8 +143,14 @@ def child_environment(values: Mapping[str, str]) -> Iterator[None]:
 def rows_of(recipes: Sequence[Recipe], runs: Path, *, seeds: Sequence[int] | None = None) -> list[Row]:
     """One row per system with finished runs, the best first; differences and p values are relative to the best.
 
-    Only the runs of `finished_runs` count, which warns of others of the same name. Raises a CigeError if the runs
-    were not scored on the same sentences.
+    A run counts if its folder holds the same recipe (`finished_runs`); other runs of its name are left out with a
+    warning.
+
+    Args:
+        seeds: the seeds to include; None includes all.
+
+    Raises:
+        CigeError: the runs were not scored on the same sentences.
     """
     systems = [(recipe, finished) for recipe in recipes if (finished := finished_runs(recipe, runs, seeds=seeds))]
     if not systems:
@@ -246,7 +257,11 @@ def user_words_of_runs(
 ) -> Trials:
     """For each system and finished seed, the gain from user words on dev (`tagging.evaluation.user_word_trials`).
 
-    The result is saved in the folder of the run and not measured again with the same `gazetteers` (words by name).
+    The result is saved in the folder of the run and not measured again with the same gazetteers.
+
+    Args:
+        seeds: the seeds to include; None includes all.
+        gazetteers: maps names to lists of words.
     """
     given = gazetteers or {}
     lists = {name: hashlib.sha256("\n".join(words).encode()).hexdigest() for name, words in given.items()}

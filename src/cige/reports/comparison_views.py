@@ -162,9 +162,15 @@ def _short_names(names: Sequence[str]) -> list[str]:
 def draw_user_words(trials: Trials, path: Path, *, split: str = "dev") -> None:
     """Draw a bar for each system and list of user words (SVG, PNG or PDF, by the file name extension).
 
-    The upper plot is F1 on `split`, the lower one the recall of entities unseen in training, if it was measured. Bars
-    are means over seeds with standard deviations. Raises a CigeError if no font on this machine has the characters of a
-    name, or the extension is not that of a format.
+    The upper plot is F1, the lower one the recall of entities unseen in training, if it was measured. Bars are means
+    over seeds with standard deviations.
+
+    Args:
+        trials: as returned by `comparison.user_words_of_runs`: system -> seeds -> trials.
+        split: name of the split, for the label of the axis.
+
+    Raises:
+        CigeError: no font on this machine has the characters of a name, or the extension is not that of a format.
     """
     from matplotlib.figure import Figure
 

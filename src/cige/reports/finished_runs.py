@@ -42,7 +42,12 @@ class RunScores(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """A run that was trained and scored; `scores` is what `scored_run.run_one` wrote to scores.json in its folder."""
+    """A run that was trained and scored.
+
+    Attributes:
+        folder: folder of the run; seed: seed of the run.
+        scores: the scores that `scored_run.run_one` wrote to scores.json in the folder.
+    """
 
     folder: Path
     seed: int
@@ -55,11 +60,17 @@ def run_folder(recipe: Recipe, seed: int, runs: Path) -> Path:
 
 
 def finished_runs(recipe: Recipe, runs: Path, *, seeds: Collection[int] | None = None) -> list[FinishedRun]:
-    """The finished runs of a recipe, by seed; None includes all seeds.
+    """The finished runs of a recipe, by seed.
 
     A run of the recipe is in the folder `runs/NAME-SEED`, and its recipe.yaml has the same settings and the same seed.
     If a folder of that name holds a run with other settings, or scores that are older than its model, it is left out
-    with an `OtherRunWarning` that says what differs. Raises a CigeError if a file of scores cannot be read.
+    with an `OtherRunWarning` that says what differs.
+
+    Args:
+        seeds: the seeds to include; None includes all.
+
+    Raises:
+        CigeError: a file of scores cannot be read.
     """
     found = []
     for folder in runs.iterdir() if runs.is_dir() else ():

@@ -321,9 +321,13 @@ def _html(content: str, policy: str) -> Response:
 
 
 def app_of_worker(on_report: Callable[[LoadReport], None] | None = None) -> FastAPI:
-    """The app of a worker process, by `Settings.from_environment`; raises a CigeError if it cannot read model or words.
+    """The app of a worker process, according to `Settings.from_environment` and the token in the environment.
 
-    Workers leave it to the process that starts them to give each report of a word list to `on_report`.
+    Args:
+        on_report: called with the report of each word list; workers leave it to the process that starts them.
+
+    Raises:
+        CigeError: the model or the shared words cannot be read.
     """
     settings = Settings.from_environment()
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")

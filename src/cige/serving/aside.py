@@ -44,7 +44,12 @@ class Stopping(Exception):
 
 @dataclass(frozen=True)
 class Watch:
-    """What a request waits for, which its client may cancel, and until when (a time of `time.monotonic`)."""
+    """What a request waits for, and until when.
+
+    Attributes:
+        deadline: a time of `time.monotonic`.
+        future: the result, which its client may cancel.
+    """
 
     deadline: float
     future: Future[Any] = field(default_factory=Future)
@@ -184,7 +189,12 @@ class Aside:
         return max(queue.lane.stuck_for for queue in self._queues)
 
     def submit(self, work: AsideWork, *, deadline: float) -> Future[Any]:
-        """Submit a request; cancelling the future ends it soon. Raises Overloaded, or Stopping after `stop`."""
+        """Submit a request; cancelling the future ends it soon.
+
+        Raises:
+            Overloaded: too much waits.
+            Stopping: `stop` was called.
+        """
         watch, queue = Watch(deadline), self._queues[work.n_chars > SHORT]
         size = max(1, min(work.n_chars, self._waiting_chars // 4))
         with self._lock:

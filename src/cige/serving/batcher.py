@@ -117,8 +117,13 @@ class Batcher:
     def submit(self, work: EntitiesWork, *, deadline: float) -> Future[Any]:
         """Submit a request; cancelling the future removes it before the next batch.
 
-        A request without a result by `deadline` (of `time.monotonic`) is removed, and its future is cancelled. Raises
-        Overloaded if requests are waiting and this one would exceed `waiting_chars`, and Stopping after `stop`.
+        Args:
+            deadline: a time of `time.monotonic`; a request without a result by then is removed, and its future is
+                cancelled.
+
+        Raises:
+            Overloaded: requests are waiting, and this one would exceed `waiting_chars`.
+            Stopping: `stop` was called.
         """
         job = _Job(work, Watch(deadline))
         with self._wake:

@@ -30,13 +30,21 @@ class Body:
             raise self._too_long()
 
     def count(self, sent: bytes) -> None:
-        """Count a piece that is not needed; raises Refused if the body is too long."""
+        """Count a piece that is not needed.
+
+        Raises:
+            Refused: the body is too long.
+        """
         self._n_sent += len(sent)
         if self._n_sent > self._most:
             raise self._too_long()
 
     def read(self, sent: bytes, *, is_last: bool) -> bytes:
-        """Count a piece, and return its content; raises Refused if it is too long or its encoding is wrong."""
+        """Count a piece, and return its content.
+
+        Raises:
+            Refused: the body is too long, its encoding is not supported, or it is not what its encoding says.
+        """
         if self._encoding not in _IS_GZIP:
             given = self._encoding[:64].decode("ascii", "backslashreplace")
             error = f"given Content-Encoding: {given}; expected gzip, or a body that is not compressed"

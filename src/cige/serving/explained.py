@@ -32,8 +32,11 @@ MOST_COMPARED = 1_500_000  # pairs of bars in the rows of a drawing, each of whi
 class ExplainWork(TextsWork):
     """Texts to explain (see `aside.AsideWork`).
 
-    Each entity lists the `n_words` words with the most attention; `removals` predicts again without each word that
-    overlaps an entity; `svg_width` is in pixels, and None makes no drawings; `as_lattice` is for /v1/lattice.
+    Attributes:
+        removals: whether to predict again without each word that overlaps an entity.
+        n_words: the maximum number of words listed per entity, those with the most attention first.
+        svg_width: the width of the drawings of lattices in pixels; None makes no drawings.
+        as_lattice: whether the response is that of /v1/lattice, with one text.
     """
 
     removals: bool = False
@@ -42,7 +45,12 @@ class ExplainWork(TextsWork):
     as_lattice: bool = False
 
     def run(self, watch: Watch) -> Answer:
-        """The response; raises OutOfTime, or Refused for too many nodes or a drawing that would take too long."""
+        """The response.
+
+        Raises:
+            OutOfTime: the deadline has passed, or the client has left.
+            Refused: the lattices have too many nodes, or a drawing would take too long.
+        """
         options = self.options
         ner, version = options.reader.with_words(options.words)
         names = self._names(ner, version, watch) if options.consistent else {}

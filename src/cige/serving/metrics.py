@@ -52,10 +52,12 @@ class Metrics:
         self._seconds.labels(path).observe(seconds)
 
     def answer(self, model: str, n_chars: int, labels: Mapping[str, int], known: Collection[str]) -> None:
-        """Count the characters that a model processed, and the entities found by label.
+        """Count the characters that a model processed, and the labels of the entities found.
 
-        Labels that are not `known` to the model are of clients' words, and count as `other`, since each further label
-        would be kept for as long as the server runs.
+        Args:
+            labels: label -> number of entities.
+            known: the labels of the model. All others are those of clients' words, which count as `other`, since each
+                further label would be kept for as long as the server runs.
         """
         self._chars.labels(model).inc(n_chars)
         for label, number in labels.items():

@@ -21,10 +21,14 @@ _NAMED = re.compile(r"([^\s=/\\]{1,64})=(.+)")
 
 
 def named_models(given: Sequence[str]) -> dict[str, str]:
-    """Name -> model folder or hub id, in the order given; only the bundled model if none is given.
+    """Name -> model folder or hub id, in the order given.
 
-    Each is a folder or hub id, which is also its name, or NAME=FOLDER unless that is a folder itself. FOLDER may be
-    `bundled`. Raises a ModelError if two models have the same name.
+    Args:
+        given: folders or hub ids, which are also used as names; or NAME=FOLDER, unless that is a folder itself. FOLDER
+            may be `bundled`, as in `cige.load`. If empty, only the bundled model is served.
+
+    Raises:
+        ModelError: two models have the same name.
     """
     sources: dict[str, str] = {}
     for spec in given or (BUNDLED,):

@@ -27,8 +27,13 @@ RECENTLY_S = 1.0  # unless requests were refused this recently, which shows that
 class Pace:
     """Decides whether requests are refused. All methods are called in the thread of the event loop.
 
-    `answer_s` is the maximum expected time from the arrival of a request to its response, in seconds of `clock`.
-    `queue` is None while no requests are processed, and `n_taken` accepted requests have no response.
+    Args:
+        answer_s: maximum expected time from the arrival of a request to its response, in seconds.
+        clock: a monotonic clock, in seconds.
+
+    Attributes:
+        queue: the queue of accepted requests; None while no requests are processed.
+        n_taken: number of accepted requests without a response.
     """
 
     def __init__(self, answer_s: float, *, clock: Callable[[], float] = time.monotonic):
@@ -41,7 +46,11 @@ class Pace:
         self._refused = -math.inf  # time of the last refusal
 
     def refuse_for(self, arrived: float | None = None) -> int:
-        """Seconds after which a request that `arrived` then (None: now) should be sent again; 0 if it is accepted."""
+        """The seconds after which a request should be tried again, or 0 if it is accepted.
+
+        Args:
+            arrived: its time of arrival; None means now.
+        """
         if self.queue is None:
             return 0
         now = self._clock()

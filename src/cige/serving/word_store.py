@@ -49,9 +49,12 @@ class UnknownWords(_Unchanged, LexiconError):
 
 @dataclass(frozen=True)
 class StoredWords:
-    """The changes of users at one moment, and the lexicons of the server, in order, with them; these are immutable.
+    """The words at one moment.
 
-    `version` is 0 before the first change, and increases by one with each.
+    Attributes:
+        version: 0 before the first change, and increased by one with every change.
+        changes: the changes of users.
+        lexicons: the initial lexicons of the server, in order, with these changes; they are immutable.
     """
 
     version: int
@@ -166,7 +169,11 @@ class WordStore:
         """Undo `add` for words that were added here, and stop matching other words of any origin; all or none.
 
         A word that was added here reverts to what it was before, such as a word of the model's lexicon. A further call
-        removes that word. Raises UnknownWords, which names the words in no lexicon, and the errors of `add`.
+        removes that word.
+
+        Raises:
+            UnknownWords: naming the words that are in no lexicon.
+            VersionConflict, StoreError: see `add`.
         """
         wanted = list(dict.fromkeys(map(normalize, words)))
 

@@ -29,7 +29,12 @@ Names = Mapping[int, Sequence[UserWord]]  # number of a text -> names that are w
 
 @dataclass(frozen=True)
 class Reader:
-    """A model by its name in requests, and the shared words, in which `place` is the index of its lexicon."""
+    """A model and the shared words.
+
+    Attributes:
+        name: the name of the model in requests.
+        place: the index of the model's lexicon in the store.
+    """
 
     name: str
     ner: NER
@@ -44,9 +49,12 @@ class Reader:
 
 @dataclass(frozen=True)
 class Options:
-    """How the texts of a request are read with `words` of its own, and how their results are written.
+    """How the texts of a request are read, and how their results are written.
 
-    `utf16` counts offsets in UTF-16 code units; `consistent` predicts each text again with the names found in it.
+    Attributes:
+        words: the user words of the request alone.
+        utf16: whether offsets count UTF-16 code units instead of code points.
+        consistent: whether to predict each text again with the names found in it (see `cige.tagging.consistency`).
     """
 
     reader: Reader
@@ -66,7 +74,12 @@ class Options:
 
 @dataclass
 class TextsWork:
-    """Texts of a request, and how often they are processed at most; each pass takes as much of the queue."""
+    """Texts of a request.
+
+    Attributes:
+        n_chars: number of their characters.
+        n_passes: how often they are processed at most; each pass takes as much time and space in the queue as they do.
+    """
 
     texts: Sequence[str]
     options: Options
@@ -130,6 +143,9 @@ class EntitiesReading:
         """The next pass, over the texts in which found names also occur elsewhere, with these names as words; or None.
 
         Like the first pass, it waits for its turns in the queue, and it has the same deadline.
+
+        Args:
+            spans: the spans found in each lattice.
         """
         if self.is_last:
             return None

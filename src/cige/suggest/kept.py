@@ -15,7 +15,12 @@ from cige.suggest.selecting import Selector
 
 @dataclass(frozen=True)
 class KeptReading:
-    """The file in which the state of a selection is saved, and a hash of everything the selection depends on."""
+    """The file in which the state of a selection is saved, in the folder of its output.
+
+    Attributes:
+        path: the path of the file, which is written completely or not at all.
+        fingerprint: hash of everything the selection depends on; the state of another selection is not used.
+    """
 
     path: Path
     fingerprint: str

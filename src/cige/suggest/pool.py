@@ -12,7 +12,13 @@ from cige.suggest.doubts import Doubt
 
 @dataclass(frozen=True)
 class Candidate:
-    """A text that may be suggested, its `texts.text_key`, its line from 1, and the doubts of a model, if any."""
+    """A text that may be suggested.
+
+    Attributes:
+        key: the key of the text (`texts.text_key`).
+        line: its line in the file, from 1.
+        doubts: the doubts of a model; empty if no model is used.
+    """
 
     text: str
     key: int
@@ -30,7 +36,12 @@ class Candidate:
 
 
 class Pool:
-    """The `size` candidates with the highest values, without duplicate texts; `entries` are those of a saved pool."""
+    """The `size` candidates with the highest values, without duplicate texts.
+
+    Args:
+        size: maximum number of candidates, at least 1.
+        entries: (worth, tie, candidate) of a saved pool, see `entries`.
+    """
 
     def __init__(self, size: int, entries: Iterable[tuple[float, int, Candidate]] = ()):
         self._size = size
@@ -45,7 +56,8 @@ class Pool:
     def offer(self, worth: float, tie: int, candidate: Candidate) -> None:
         """Add a candidate if it is among the best so far; of equal texts, the first one is kept.
 
-        `tie` orders candidates with equal `worth`; different texts must have different values.
+        Args:
+            tie: orders candidates with equal `worth`; different texts must have different values.
         """
         if candidate.key in self._kept:
             return

@@ -60,9 +60,13 @@ class Settings:
 
 @dataclass(frozen=True)
 class Suggestion:
-    """A sentence to label, without whitespace at its ends; its line in the file and its rank count from 1.
+    """A sentence to label.
 
-    `uncertainty` is the expected number of errors of the model, or None if no model is used.
+    Attributes:
+        text: the sentence, without whitespace at its ends.
+        line: its line in the file, from 1.
+        rank: its rank, from 1 for the best.
+        uncertainty: expected number of errors of the model; None if no model is used.
     """
 
     text: str
@@ -98,7 +102,11 @@ class Selector:
         self._known = {text_key(text) for text in self._labelled}
 
     def read(self, texts: Iterable[str], *, on_block: Callable[[Selector], None] = lambda _: None) -> None:
-        """Read texts after the `n_read` that were read before; `on_block` is called every READ_AT_ONCE texts."""
+        """Read texts, one per line; the first `n_read` texts, which were read before, are skipped.
+
+        Args:
+            on_block: called after every READ_AT_ONCE texts.
+        """
         lines = islice(iter(texts), self.n_read, None)
         while block := list(islice(lines, READ_AT_ONCE)):
             n_fitting = 0
