@@ -89,6 +89,15 @@ def test_all_words_or_none(path):
     assert store.current().version == 0 and not path.exists()
 
 
+def test_a_call_without_words_is_no_change(path):
+    store = WordStore([start()], path)
+    assert store.add([]).version == 0 and not path.exists()
+    store.add([UserWord("甲甲")])
+    assert store.add([]).version == store.remove([]).version == 1
+    with pytest.raises(VersionConflict):
+        store.add([], version=0)
+
+
 def test_a_change_may_insist_on_a_version(path):
     store = WordStore([start()], path)
     store.add([UserWord("甲甲")], version=0)

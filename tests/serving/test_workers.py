@@ -11,6 +11,8 @@ import pytest
 from running_server import SOON, is_ready, server
 
 from cige.commands import serve as command
+from cige.errors import CigeError
+from cige.serving.server import _listen
 from cige.serving.settings import Limits, Settings
 
 TEXT = "昨天阿拉善贺兰草宣布了新的计划。"
@@ -163,3 +165,10 @@ def test_every_limit_is_an_option(monkeypatch):
         limits=Limits(waiting_chars=5, deadline_s=7, answer_s=0.5),
     )
     assert (given["host"], given["port"], given["n_workers"]) == ("127.0.0.1", 8000, 1)
+
+
+def test_clients_that_connect_before_the_workers_are_ready_wait():
+    with _listen("127.0.0.1", 0) as listening:
+        address = listening.getsockname()
+        with socket.create_connection(address, timeout=10), pytest.raises(CigeError, match="cannot listen there"):
+            _listen(*address)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 KEEP_ALIVE_S = 75  # longer than clients keep idle connections, so that no connection is closed when it is reused
 ACCEPTED_AT_ONCE = 64  # uvloop accepts one connection per socket and round, so the socket is duplicated this often
+BACKLOG = 2_048  # connections that wait to be accepted; uvicorn's default
 MOST_FILES = 4_096  # that a process may open; each connection is one
 WORKER_APP = "cige.serving.server:worker_app"
 
@@ -133,11 +134,15 @@ def _allow_files() -> int:
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    """A socket that is bound to the address; raises a CigeError if it is in use, or is not of this machine."""
+    """A socket that listens on the address; raises a CigeError if it is in use, or is not of this machine.
+
+    Clients that connect before the workers are ready wait, and are not refused.
+    """
     bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         bound.bind((host, port))
+        bound.listen(BACKLOG)
     except OSError as reason:
         bound.close()
         raise CigeError(

@@ -145,6 +145,8 @@ class WordStore:
     def add(self, words: Sequence[UserWord], *, version: int | None = None) -> StoredWords:
         """Add words, or change the label and mode of existing ones; either all words or none are added.
 
+        A call without words leaves the version as it is.
+
         Args:
             version: the version for which the change is meant; None means any version.
 
@@ -157,6 +159,8 @@ class WordStore:
         wanted = usable(words)
 
         def change(now: StoredWords) -> UserChanges:
+            if not wanted:
+                return now.changes
             added = {word.text: word for word in now.changes.added} | {word.text: word for word in wanted}
             if len(added) > self._max_words:
                 message = f"{len(added):,} words would be there; at most {self._max_words:,} may; remove some first"
@@ -178,6 +182,8 @@ class WordStore:
         wanted = list(dict.fromkeys(map(normalize, words)))
 
         def change(now: StoredWords) -> UserChanges:
+            if not wanted:
+                return now.changes
             if unknown := [word for word in wanted if not any(word in lexicon for lexicon in now.lexicons)]:
                 listed = ", ".join(map(shown, unknown[:MOST_LISTED]))
                 raise UnknownWords(f"cannot remove {listed}: not in the lexicon", words=listed, n_words=len(unknown))
@@ -196,7 +202,9 @@ class WordStore:
             if version is not None and version != now.version:
                 message = f"the change was made for version {version}; the lexicon has version {now.version}"
                 raise VersionConflict(message, given=version, version=now.version)
-            after = self._after(now, now.version + 1, change(now))
+            if (changes := change(now)) is now.changes:
+                return now
+            after = self._after(now, now.version + 1, changes)
             seen = None if self._path is None else self._write(after, self._path)
             with self._lock:
                 self._now, self._seen = after, seen
