@@ -21,11 +21,10 @@ class NativeCRF:
     """A trained chain over L tags.
 
     Args:
-        start, transitions, end: float64[L], [L, L] from (row) to (column), [L]; -inf where forbidden.
+        start, transitions, end: as in NumpyCRF.
         tags: the L tag names, in `scheme`. Spans of UNKNOWN_TYPE are only returned for sentences with a user word of a
             type that the model lacks, since their label depends on it (tagging.unknown_types).
         max_lengths: label -> maximum length in characters; other labels have no limit.
-        library: the compiled runtime.
 
     Attributes:
         labels: the entity types, indexed by the label numbers of spans of sentences without rules.
@@ -123,10 +122,8 @@ class LabelFamilies:
 
     Args:
         families: reported label -> the labels that are reported as it.
-        thresholds: reported label -> minimum probability of its spans, greater than 0; None returns only the best
-            spans.
+        thresholds: reported label -> minimum probability of its spans, above 0; None returns only the best spans.
         labels: the labels of the chain.
-        library: the compiled runtime.
 
     Attributes:
         names: the reported labels, indexed by the label numbers of candidates.
