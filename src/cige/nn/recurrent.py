@@ -37,7 +37,6 @@ class BiRecurrent(nn.Module):
             return nn.ModuleList(CELLS[cell](width, out_width // 2, batch_first=True) for width in widths)
 
         self.forward_layers, self.backward_layers = layers(), layers()
-        self.out_width = out_width
 
     def forward(self, x: Tensor, n_chars: Tensor) -> Tensor:
         """float[B, T, C], int64[B] -> float[B, T, D]: forward states, then backward states; zero on padding."""
