@@ -1,5 +1,5 @@
 // Gazetteers: which lists of names a word of the lexicon is in, as rows of the table of labels of words; as
-// label_and_set_ids of cige.data.vocabulary and cige.runtime.gazetteer_rows have them.
+// label_and_set_ids of cige.data.vocabulary and cige.runtime.component_rows have them.
 
 const LEXICON = 1; // the bit of the lexicon itself
 

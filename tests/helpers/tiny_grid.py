@@ -9,7 +9,7 @@ import torch
 
 from cige.entities.label_facts import LabelFacts
 from cige.models.build import build_network
-from cige.models.grid_model import GridModel
+from cige.models.model import GridModel
 from cige.models.pair_grid_config import PairGridConfig
 
 HEAD = PairGridConfig(max_length=6, head_width=8)

@@ -19,8 +19,7 @@ from cige.data.sentence import Sentence, Span
 from cige.entities.scores import score
 from cige.errors import DataError, ModelError
 from cige.models.bilstm_crf import BiLstmCrfConfig
-from cige.models.grid_model import GridModel
-from cige.models.model import LatticeModel
+from cige.models.model import GridModel, LatticeModel
 from cige.models.pair_grid_config import PairGridConfig
 from cige.models.soft_lexicon import SoftLexiconConfig
 from cige.tagging.prediction import decode_spans

@@ -7,7 +7,6 @@ import torch
 from torch import Tensor
 
 from cige.nn.edges import (
-    EdgeRelations,
     Edges,
     dot_products,
     edge_attention,
@@ -105,11 +104,11 @@ def test_attention_equals_that_of_a_mask(kind):
         allowed[0, i, j], dense[0, i, j] = True, code
     given, expected = None, None
     if kind == "shared by the heads":
-        given = EdgeRelations(codes, keys[0], values[0])
+        given = Relations(codes, keys[0], values[0])
         expected = Relations(dense, keys[:1].expand_as(keys), values[:1].expand_as(values))
     elif kind != "no relations":
         of_values = None if kind == "of keys alone" else values
-        given, expected = EdgeRelations(codes, keys, of_values), Relations(dense, keys, of_values)
+        given, expected = Relations(codes, keys, of_values), Relations(dense, keys, of_values)
 
     def by_head(x: Tensor) -> Tensor:
         return x.view(1, len(x), N_HEADS, WIDTH).transpose(1, 2)

@@ -19,7 +19,7 @@ from cige.cli import main
 from cige.errors import ModelError
 from cige.lattice.lattice import build_lattice
 from cige.models.bilstm_crf import BiLstmCrfConfig
-from cige.models.grid_model import GridModel
+from cige.models.model import GridModel
 from cige.models.pair_grid_config import PairGridConfig
 from cige.models.soft_lexicon import SoftLexiconConfig
 from cige.nn.pair_grid import PointerGrid

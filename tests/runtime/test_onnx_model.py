@@ -186,7 +186,7 @@ def test_a_failed_export_leaves_nothing(model, tmp_path, monkeypatch):
     def disk_full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("cige.runtime.onnx_folder.save_words", disk_full)
+    monkeypatch.setattr("cige.runtime.onnx_model.save_words", disk_full)
     with pytest.raises(ModelError, match=r"not saved .*No space left"):
         export_onnx(model, tmp_path / "out")
     assert not list(tmp_path.iterdir())

@@ -17,8 +17,8 @@ from cige.data import write_sentences
 from cige.data.vocabulary import UNK, USER
 from cige.errors import ModelError, RecipeError
 from cige.folders.hub import BUNDLED
-from cige.models.features import load_features
 from cige.models.model import LatticeModel
+from cige.nn.bert import load_features
 from cige.recipes.shipped import OWN_DATA
 from cige.training.recipe import Recipe, load_recipe, recipe_from_dict, recipe_to_yaml
 from cige.training.setup import set_up

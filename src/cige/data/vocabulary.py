@@ -206,7 +206,7 @@ class Vocabulary:
 
     def label_and_set_ids(self, *lattices: Lattice) -> np.ndarray:
         """int32[W]: as `label_ids`; in addition, a base word with gazetteers has the number of its set, which follows
-        the numbers of labels. This is how runtimes read both from one table (see `runtime.gazetteer_rows`)."""
+        the numbers of labels. This is how runtimes read both from one table (see `runtime.component_rows`)."""
         words = np.concatenate([lattice.words[:, 2] for lattice in lattices])
         is_user = words >= len(self.word_rows)
         if not is_user.any():  # nearly always

@@ -19,7 +19,7 @@ from itertools import pairwise
 from torch import Tensor, nn
 
 from cige.data.batch import LatticeBatch
-from cige.models.config import ModelConfig
+from cige.models.config import ModelConfig, bert_problems
 from cige.models.encoder import LatticeEncoder
 from cige.nn.char_features import CharFeatures
 from cige.nn.dropout import Dropout
@@ -42,11 +42,7 @@ class BertCrfConfig(ModelConfig):
     """Dropout before the tag scores."""
 
     def problems(self) -> list[str]:
-        problems = []
-        if self.bert is None:
-            problems.append("model.bert names no BERT, which this model needs; give a folder or a hub id")
-        if self.use_bigrams:
-            problems.append("model.use_bigrams is true, but this model reads only a BERT")
+        problems = bert_problems(self, reads="a BERT")
         if any(width < 1 for width in self.hidden_widths):
             problems.append(f"model.hidden_widths is {list(self.hidden_widths)}, expected widths of at least 1")
         return problems

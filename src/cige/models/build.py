@@ -148,11 +148,8 @@ def _coded(
     table: VectorTable, seen: np.ndarray, vectors: Vectors, rng: np.random.Generator
 ) -> tuple[CodeTable, np.ndarray, int]:
     """The code table of characters or bigrams (seen ones first), its matrix, and the number of trained rows."""
-    row_of_code = {}
-    for row, token in enumerate(table.words):
-        code = code_of(token)
-        if code is not None:
-            row_of_code[code] = row
+    codes = map(code_of, table.words)
+    row_of_code = {code: row for row, code in enumerate(codes) if code is not None}
     # Sorted as in the file, which is by frequency, so that a trimmed model keeps the frequent ones.
     seen = np.array(sorted((c for c in seen.tolist() if c in row_of_code), key=row_of_code.__getitem__), np.int64)
     seen_set = set(seen.tolist())

@@ -65,6 +65,16 @@ class ModelConfig:
         return []
 
 
+def bert_problems(settings: ModelConfig, *, reads: str) -> list[str]:
+    """The problems of a model that needs a BERT and reads no bigrams; `reads` says what it reads."""
+    problems = []
+    if settings.bert is None:
+        problems.append("model.bert names no BERT, which this model needs; give a folder or a hub id")
+    if settings.use_bigrams:
+        problems.append(f"model.use_bigrams is true, but this model reads only {reads}")
+    return problems
+
+
 def odd_widths(**widths: int) -> list[str]:
     """The problems of those settings whose width two directions cannot share."""
     odd = {name: width for name, width in widths.items() if width % 2}

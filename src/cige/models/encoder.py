@@ -20,15 +20,11 @@ class LatticeEncoder(nn.Module, Generic[C]):
     """A subclass sets `out_width` and computes `encode` or `forward`; if it reads words, it also computes `read_words`.
 
     Attributes:
-        config: the settings of the model.
-        embeddings: the vectors of characters, bigrams and words.
+        embeddings: the vectors of characters, bigrams and words. Its tables are empty at first; the arguments `chars`,
+            `words` and `char_words` say which of them there are (see LatticeVectors).
         components: computes vectors of the components of characters, or None.
         features: a BERT whose vectors are concatenated with those of characters, or None.
         out_width: width D of the character features.
-
-    Args:
-        sizes: sizes of the tables of `embeddings`, which are empty at first.
-        chars, words, char_words: which tables the model reads (see LatticeVectors).
     """
 
     out_width: int

@@ -141,11 +141,7 @@ class FlatEncoder(LatticeEncoder[FlatConfig]):
         return x, view, probabilities
 
     def pairs(self, view: FlatView, only_chars: LatticeBatch | None = None) -> SpanPairs:
-        """The pairs of nodes for attention.
-
-        Args:
-            only_chars: the batch, if only its characters are queries, because the output for words is not used.
-        """
+        """The pairs of nodes for attention; given a batch, only its characters are queries."""
         hidden = hidden_pairs(view, self.config)
         if only_chars is None:
             spans = relative_spans(view.head, view.tail)
@@ -233,7 +229,7 @@ class SpanAttention(nn.Module):
 
     def forward(self, x: Tensor, pairs: SpanPairs, *, with_attention: bool) -> tuple[Tensor, Tensor | None]:
         n_heads, head_width = self.config.n_heads, self.config.head_width
-        scale = head_width**-0.5 if self.config.scale_scores else 1.0
+        scale = self.config.score_scale
         asking = x[:, : pairs.spans.index.shape[1]]  # [B, Q, D]
         query = heads_first(self.query(asking), n_heads)
         key, value = (heads_first(layer(x), n_heads) for layer in (self.key, self.value))

@@ -8,6 +8,8 @@ from typing import Literal
 from cige.models.config import ModelConfig
 from cige.recipes.settings import Settings
 
+DISTANCES = ("hh", "th", "ht", "tt")  # of Eq. 4-7, between heads and tails; the query's end comes first
+
 
 @dataclass(frozen=True, kw_only=True)
 class FlatConfig(ModelConfig):
@@ -35,7 +37,7 @@ class FlatConfig(ModelConfig):
     gazetteers: bool = False
     """Whether to add a vector for each gazetteer that lists a word to the word's vector (ours), so that the tagger
     learns what each list is worth. Requires `use_words` and `lexicon.names` or `lexicon.gazetteers`."""
-    distances: tuple[str, ...] = ("hh", "th", "ht", "tt")
+    distances: tuple[str, ...] = DISTANCES
     """The relative distances in R; ("hh",) is FLAT_head, and ("hh", "tt") is the released default."""
     mask_self_matched: bool = False
     """Whether to hide the words that contain a character from it (FLAT_msm)."""
@@ -66,6 +68,10 @@ class FlatConfig(ModelConfig):
         return self.n_heads * self.head_width
 
     @property
+    def score_scale(self) -> float:
+        return float(self.head_width**-0.5) if self.scale_scores else 1.0
+
+    @property
     def reads_char_words(self) -> bool:
         return self.use_words and self.char_words
 
@@ -78,9 +84,8 @@ class FlatConfig(ModelConfig):
         return self.use_words and self.gazetteers
 
     def problems(self) -> list[str]:
-        known = ("hh", "th", "ht", "tt")
-        if not self.distances or not set(self.distances) <= set(known):
-            return [f"model.distances is {list(self.distances)}, expected some of {', '.join(known)}"]
+        if not self.distances or not set(self.distances) <= set(DISTANCES):
+            return [f"model.distances is {list(self.distances)}, expected some of {', '.join(DISTANCES)}"]
         if self.width % 2:  # sines and cosines come in pairs
             return [
                 f"model.n_heads is {self.n_heads} and model.head_width {self.head_width}, expected an even product: "

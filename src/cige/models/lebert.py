@@ -40,7 +40,7 @@ from torch import Tensor
 from cige.data.batch import LatticeBatch
 from cige.data.vocabulary import USER
 from cige.errors import ModelError
-from cige.models.config import ModelConfig
+from cige.models.config import ModelConfig, bert_problems
 from cige.models.encoder import LatticeEncoder
 from cige.nn.char_features import BetweenLayers, CharFeatures, CharPlaces
 from cige.nn.embeddings import InputSizes
@@ -79,12 +79,7 @@ class LebertConfig(ModelConfig):
     """Dropout before the tag scores."""
 
     def problems(self) -> list[str]:
-        found = []
-        if self.bert is None:
-            found.append("model.bert names no BERT, which this model needs; give a folder or a hub id")
-        if self.use_bigrams:
-            found.append("model.use_bigrams is true, but this model reads only a BERT and words")
-        return found
+        return bert_problems(self, reads="a BERT and words")
 
 
 RELEASED: dict[str, Any] = {"word_choice": "left", "no_word": "vector"}
@@ -143,7 +138,9 @@ class LebertEncoder(LatticeEncoder[LebertConfig]):
         if adapter is None:
             return self.with_components(self.features(batch), batch), None
         values = adapter.values(self.embeddings.words(batch))  # [B, K, D]
-        chosen = self._chosen(batch)  # [B, T, W]
+        is_user, n_chars = batch.words == USER, batch.chars.shape[1]
+        words = PlacedWords(batch.word_starts, batch.word_ends, batch.word_mask, is_user, n_chars)
+        chosen = choose_words(words, max_words=self.config.max_words, choice=self.config.word_choice)  # [B, T, W]
         shares = values.new_zeros(chosen.shape, dtype=torch.float32)
 
         def change(hidden: Tensor, places: CharPlaces) -> Tensor:
@@ -156,9 +153,3 @@ class LebertEncoder(LatticeEncoder[LebertConfig]):
 
         features = self.features(batch, BetweenLayers(self.config.after_layer, change))
         return self.with_components(features, batch), shares
-
-    def _chosen(self, batch: LatticeBatch) -> Tensor:
-        """bool[B, T, W]: which words each character reads."""
-        is_user, n_chars = batch.words == USER, batch.chars.shape[1]
-        words = PlacedWords(batch.word_starts, batch.word_ends, batch.word_mask, is_user, n_chars)
-        return choose_words(words, max_words=self.config.max_words, choice=self.config.word_choice)

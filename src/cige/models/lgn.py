@@ -37,10 +37,10 @@ from cige.models.config import ModelConfig
 from cige.models.encoder import LatticeEncoder
 from cige.nn.char_features import CharFeatures
 from cige.nn.dropout import Dropout
-from cige.nn.edges import EdgeRelations, Edges, edge_attention
+from cige.nn.edges import Edges, edge_attention
 from cige.nn.embeddings import InputSizes
 from cige.nn.gated_sum import gated_sum, quick_tanh
-from cige.nn.masked_attention import attention_of_one, by_head
+from cige.nn.masked_attention import Relations, attention_of_one, by_head
 from cige.nn.modules_of import ModulesOf
 from cige.nn.ragged import RealRows, SpacedRows, spaced_rows
 from cige.nn.recurrent import mirrored_positions, take
@@ -190,10 +190,6 @@ class SharedParts(nn.Module):
         self.no_word = nn.Parameter(torch.empty(config.width).uniform_(-1, 1) * (3 / config.width) ** 0.5)
         self.norm = nn.LayerNorm(config.width)
 
-    def length_vectors(self, lengths: Tensor) -> Tensor:
-        """int64[M] -> float[M, place_width]."""
-        return self.lengths(lengths.clamp(1, self.lengths.num_embeddings) - 1)
-
 
 class DirectedGraph(nn.Module):
     """One direction, which computes the states of its nodes after each step from characters and words."""
@@ -217,16 +213,14 @@ class DirectedGraph(nn.Module):
     def forward(
         self, chars: Tensor, words: Tensor, graph: WordGraph, parts: SharedParts
     ) -> tuple[list[Tensor], list[Tensor]]:
-        """float[N, width] for each of n_steps + 1 states, and each step's attention along `to_nodes` float[E, H].
-
-        Args:
-            chars: float[B, T, C]; words: float[M, width].
-        """
+        """float[N, width] for each of n_steps + 1 states, and each step's attention along `to_nodes` float[E, H], from
+        chars float[B, T, C] and words float[M, width]."""
         is_real, of_node, of_word = graph.chars.is_real[:, None], graph.chars.rows.sentence, graph.words.sentence
         is_node = graph.chars.is_padded_real  # [B, T + 1]
         is_edge = F.pad(graph.words.mask, (1, 0), value=True)  # [B, 1 + W], first the no-word edge
         no_word = parts.no_word[None]  # [1, width]
-        lengths = F.pad(parts.length_vectors(graph.lengths), (0, 0, 0, 1))  # [M + 1, place_width]
+        lengths = parts.lengths(graph.lengths.clamp(1, parts.lengths.num_embeddings) - 1)
+        lengths = F.pad(lengths, (0, 0, 0, 1))  # [M + 1, place_width]
 
         nodes, edges = graph.chars.pack(self.lstm(chars)[0]) * is_real, words
         whole = _mean(self._every_edge(no_word, edges, graph), is_edge) + _mean(graph.chars.rows.pad(nodes), is_node)
@@ -278,10 +272,9 @@ class Aggregation(nn.Module):
     def forward(
         self, query: Tensor, keys: Tensor, edges: Edges, *, places: tuple[Tensor, Tensor] | None = None
     ) -> tuple[Tensor, Tensor]:
-        """float[n_queries, width], and the attention along the edges float[E, H].
+        """float[n_queries, width], and the attention along the edges float[E, H], from `query` float[n_queries, width].
 
         Args:
-            query: float[n_queries, width].
             keys: float[n_keys, ..], which are the values too.
             places: int64[E] codes, and a vector for each code, which is appended to the key.
         """
@@ -300,9 +293,7 @@ class Aggregation(nn.Module):
         )
         return self.norm(query + F.leaky_relu(self.output(read[:, 0])))
 
-    def _project(
-        self, keys: Tensor, places: tuple[Tensor, Tensor] | None
-    ) -> tuple[Tensor, Tensor, EdgeRelations | None]:
+    def _project(self, keys: Tensor, places: tuple[Tensor, Tensor] | None) -> tuple[Tensor, Tensor, Relations | None]:
         """Keys and values float[n_keys, H * d], and the parts that places add to them."""
         own, weights = keys.shape[1], (self.key.weight, self.value.weight)
         key, value = (F.linear(keys, linear.weight[:, :own], linear.bias) for linear in (self.key, self.value))
@@ -310,7 +301,7 @@ class Aggregation(nn.Module):
             return key, value, None
         codes, vectors = places
         tables = [by_head(F.linear(vectors, weight[:, own:])[None], self.n_heads)[0] for weight in weights]
-        return key, value, EdgeRelations(codes, *tables)
+        return key, value, Relations(codes, *tables)
 
 
 class LatticeCell(nn.Module):

@@ -1,37 +1,34 @@
-"""LatticeModel: a tagger with its lexicon and vocabulary, saved and loaded as one folder."""
+"""LatticeModel: a tagger with its lexicon and vocabulary, saved and loaded as one folder; GridModel: one for pairs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import torch
-from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from cige.data.batch import LatticeBatch, collate
-from cige.data.model_words import load_words, must_fit_manifest, save_words
-from cige.data.tags import are_tags_of
+from cige.data.model_words import load_words, must_fit_manifest, save_words, saving
 from cige.data.vocabulary import Vocabulary
 from cige.entities.label_facts import LabelFacts
-from cige.errors import LexiconError, ModelError
-from cige.folders.atomic import atomic_folder
+from cige.errors import ModelError
 from cige.folders.checked_settings import check_settings
-from cige.folders.kinds import TAGGER
-from cige.folders.manifest import read_manifest, refuse_to_replace, write_manifest
+from cige.folders.kinds import GRID_TAGGER, TAGGER
+from cige.folders.manifest import read_manifest, write_manifest
 from cige.json_text import JsonObject
 from cige.lattice.lattice import Lattice, build_lattice
 from cige.lexicon.lexicon import Lexicon, LexiconSnapshot
 from cige.lexicon.names_list import NamesList
 from cige.models.build import build_network
 from cige.models.config import ModelConfig, config_from_json
-from cige.models.features import load_features
-from cige.models.pair_grid_config import PairGridConfig
+from cige.models.pair_grid_config import PairGridConfig, head_of_manifest
 from cige.models.registry import architecture
 from cige.models.tagger import Tagger
+from cige.nn.bert import load_features
 from cige.nn.char_features import CharFeatures
 from cige.nn.crf_numpy import NumpyCRF
 from cige.nn.embeddings import SplitEmbedding
@@ -59,6 +56,7 @@ class LatticeModel:
         scheme: tag scheme of `tagger.tags`.
         label_facts: facts about the labels, such as their hierarchy and maximum lengths.
         facts: JSON values that are saved with the model (recipe, seed, scores).
+        pair_grid: the settings of the head of a GridModel; None for a CRF.
     """
 
     tagger: Tagger
@@ -70,6 +68,7 @@ class LatticeModel:
     scheme: str = "BMES"
     label_facts: LabelFacts = field(default_factory=LabelFacts)
     facts: JsonObject = field(default_factory=dict)
+    pair_grid: PairGridConfig | None = None
     kind: ClassVar[str] = TAGGER
     """The kind of its folders."""
     precision: ClassVar[str | None] = None
@@ -140,26 +139,9 @@ class LatticeModel:
         Raises:
             ModelError: `folder` holds something else, or writing failed; the previous content is unchanged.
         """
-        folder = Path(folder)
-        refuse_to_replace(folder, kind=self.kind, error=ModelError)
-        weights = self.weights(table_dtype)
-        try:
-            self._write(folder, {k: v for k, v in weights.items() if not k.startswith(_FEATURES)})
-        except (OSError, SafetensorError, LexiconError) as reason:
-            raise ModelError(f"{folder}: not saved ({reason}); what was there before is unchanged") from reason
-
-    def weights(self, table_dtype: str | None = None) -> dict[str, torch.Tensor]:
-        """The tagger's state on the CPU, by name; `table_dtype` as in `save`."""
-        weights = {k: v.detach().cpu().contiguous() for k, v in self.tagger.state_dict().items()}
-        if table_dtype is not None:
-            for name, module in self.tagger.named_modules():
-                if isinstance(module, SplitEmbedding):
-                    weights |= {f"{name}.{k}": v for k, v in module.compact(table_dtype).items()}
-        return weights
-
-    def _write(self, folder: Path, weights: dict[str, torch.Tensor]) -> None:
+        weights = {k: v for k, v in self.weights(table_dtype).items() if not k.startswith(_FEATURES)}
         features = self.tagger.encoder.features
-        with atomic_folder(folder) as aside:
+        with saving(Path(folder), self.kind) as aside:
             save_file(weights, aside / _WEIGHTS)
             if isinstance(features, CharFeatures):
                 features.save_pretrained(aside / BERT)
@@ -173,13 +155,22 @@ class LatticeModel:
                 tags=self.tagger.tags,
                 labels=self.labels,
                 scheme=self.scheme,
-                n_tuned=[_n_tuned(weights, name) for name in _TABLES],
+                n_tuned=[len(weights.get(f"encoder.embeddings.{name}.tuned", ())) for name in _TABLES],
                 widths=self.widths,
                 facts=self.facts,
                 **self.label_facts.to_manifest(),
-                **self._head_facts(),
+                **({} if self.pair_grid is None else {"pair_grid": asdict(self.pair_grid)}),
                 **words,
             )
+
+    def weights(self, table_dtype: str | None = None) -> dict[str, torch.Tensor]:
+        """The tagger's state on the CPU, by name; `table_dtype` as in `save`."""
+        weights = {k: v.detach().cpu().contiguous() for k, v in self.tagger.state_dict().items()}
+        if table_dtype is not None:
+            for name, module in self.tagger.named_modules():
+                if isinstance(module, SplitEmbedding):
+                    weights |= {f"{name}.{k}": v for k, v in module.compact(table_dtype).items()}
+        return weights
 
     def find_spans(self, lattices: Sequence[Lattice], *_: object) -> None:
         """None: its emissions are decoded by `tagging.decoding`."""
@@ -196,51 +187,26 @@ class LatticeModel:
         vocabulary, lexicon = load_words(folder, facts, names)
         with must_fit_manifest(folder):
             weights = load_file(folder / _WEIGHTS)
-            config = _config(facts)
+            config = config_from_json(architecture(facts["architecture"]).config_class(), facts["config"])
+            check_settings(config)
             features = load_features(folder / BERT, tuned=config.bert_tuned) if config.bert is not None else None
-            return cls._assemble(facts, config, vocabulary, weights, lexicon, features)
-
-    @classmethod
-    def _assemble(
-        cls,
-        facts: JsonObject,
-        config: ModelConfig,
-        vocabulary: Vocabulary,
-        weights: dict[str, torch.Tensor],
-        lexicon: Lexicon,
-        features: CharFeatures | None,
-    ) -> LatticeModel:
-        head: PairGridConfig | None = cls._head_of(facts)
-        widths: Any = tuple(facts["widths"])
-        with uninitialised():  # the file has all weights
-            tagger = build_network(facts["architecture"], config, vocabulary, facts["tags"], widths, features, head)
-        if features is not None:
-            weights = weights | {_FEATURES + k: v for k, v in features.state_dict().items()}
-        tagger.load_state_dict(weights, assign=True)
-        _check_numbers(tagger)
-        return cls(
-            tagger=tagger.eval(),
-            vocabulary=vocabulary,
-            lexicon=lexicon,
-            config=config,
-            labels=facts["labels"],
-            architecture=facts["architecture"],
-            scheme=facts["scheme"],
-            label_facts=LabelFacts.from_manifest(facts),
-            facts=facts.get("facts", {}),
-            **({} if head is None else {"pair_grid": head}),
-        )
-
-    @classmethod
-    def _head_of(cls, facts: JsonObject) -> PairGridConfig | None:
-        """The settings of the pair grid in a manifest; None for a CRF. ValueError if the tags are not those of it."""
-        if not are_tags_of(facts["tags"], facts["labels"], facts["scheme"]):
-            raise ValueError(f"{len(facts['tags'])} tags that are not those of its labels in {facts['scheme']}")
-        return None
-
-    def _head_facts(self) -> JsonObject:
-        """What the manifest says of another head than a CRF."""
-        return {}
+            head, widths = head_of_manifest(facts), tuple(facts["widths"])
+            with uninitialised():  # the file has all weights
+                tagger = build_network(facts["architecture"], config, vocabulary, facts["tags"], widths, features, head)
+            if features is not None:
+                weights |= {_FEATURES + k: v for k, v in features.state_dict().items()}
+            tagger.load_state_dict(weights, assign=True)
+            _check_numbers(tagger)
+            return cls(
+                tagger=tagger.eval(),
+                vocabulary=vocabulary,
+                lexicon=lexicon,
+                config=config,
+                **{name: facts[name] for name in ("labels", "architecture", "scheme")},
+                label_facts=LabelFacts.from_manifest(facts),
+                facts=facts.get("facts", {}),
+                pair_grid=head,
+            )
 
     @property
     def widths(self) -> tuple[int, int, int]:
@@ -250,10 +216,21 @@ class LatticeModel:
         return char, bigram, word
 
 
-def _config(facts: JsonObject) -> ModelConfig:
-    config = config_from_json(architecture(facts["architecture"]).config_class(), facts["config"])
-    check_settings(config)
-    return config
+@dataclass
+class GridModel(LatticeModel):
+    """A LatticeModel whose head scores pairs of characters, so that its entities may be nested.
+
+    `tagger` is a GridTagger or a RelationTagger, whose `tags` are the labels.
+
+    `emissions` returns float32[B, T, M, K], the score of the span [i, i + m + 1) and label k at [i, m, k], which
+    `cige.tagging.pair_grid` decodes.
+    """
+
+    kind: ClassVar[str] = GRID_TAGGER
+
+    @property
+    def crf(self) -> NumpyCRF:
+        raise AttributeError("a model with a pair grid has no CRF")
 
 
 def _check_numbers(tagger: Tagger) -> None:
@@ -261,8 +238,3 @@ def _check_numbers(tagger: Tagger) -> None:
     for name, weight in tagger.named_parameters():
         if not name.startswith(_FEATURES) and (weight.dtype != torch.float32 or not torch.isfinite(weight).all()):
             raise ValueError(f"{name} is {weight.dtype}; expected finite numbers of float32")
-
-
-def _n_tuned(weights: dict[str, torch.Tensor], table: str) -> int:
-    rows = weights.get(f"encoder.embeddings.{table}.tuned")
-    return len(rows) if rows is not None else 0

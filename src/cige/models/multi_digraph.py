@@ -89,7 +89,9 @@ class MultiDigraphEncoder(LatticeEncoder[MultiDigraphConfig]):
         states = self.char_projection(spaced.pack(chars)) * spaced.is_real[:, None]  # [N, D]
         mentions: list[Mentions] = []
         if self.gazetteers is not None:
-            ends = self.gazetteers(self._user_vector(batch))
+            assert self.embeddings.word is not None
+            of_user = self.embeddings.word(torch.tensor([USER], device=chars.device))[0]  # all user words share it
+            ends = self.gazetteers(of_user)
             mentions = mentions_in(mention_edges(batch, self._member(batch)), ends, spaced)
         padded = spaced.rows.pad(self.graph(states, mentions, spaced))
         return self.lstm(padded[:, : chars.shape[1]], batch.n_chars)
@@ -117,11 +119,6 @@ class MultiDigraphEncoder(LatticeEncoder[MultiDigraphConfig]):
         bit = torch.arange(self.n_groups - 1, device=batch.words.device)
         of_base = (batch.word_groups[:, :, None] >> bit) & 1 == 1
         return torch.cat([of_base, (batch.words == USER)[:, :, None]], 2)
-
-    def _user_vector(self, batch: LatticeBatch) -> Tensor:
-        """float[word_width]: the vector that all user words share."""
-        assert self.embeddings.word is not None
-        return self.embeddings.word(torch.tensor([USER], device=batch.chars.device))[0]
 
 
 class GazetteerNodes(nn.Module):
@@ -164,11 +161,7 @@ class Mentions:
 
 
 def mentions_in(edges: MentionEdges, ends: Tensor, spaced: SpacedRows) -> list[Mentions]:
-    """The mentions of each gazetteer that has any in the batch.
-
-    Args:
-        ends: float[2, G, D], initial states of the gazetteers' start and end nodes.
-    """
+    """The mentions of each gazetteer that has any; `ends` are the initial states of its nodes, float[2, G, D]."""
     n_sentences, _, n_chars = edges.first.shape
     numbers = spaced.rows.numbers[:, :n_chars]  # [B, T]
     found = []

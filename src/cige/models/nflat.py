@@ -197,12 +197,7 @@ class InterFormer(nn.Module):
             nn.init.xavier_uniform_(weight)
 
     def forward(self, chars: Tensor, words: Tensor, batch: LatticeBatch) -> tuple[Tensor, Tensor]:
-        """Attend from every character to "no word" and to the words of its sentence.
-
-        Args:
-            chars: float[B, T, D].
-            words: float[B, 1 + W, D], "no word" and the words.
-            batch: the batch, whose word boundaries and masks are read.
+        """Attend from characters float[B, T, D] to "no word" and the words of their sentence, float[B, 1 + W, D].
 
         Returns:
             float[B, T, D], and the probabilities float[H, B, T, 1 + W] before dropout (no gradient flows through

@@ -30,16 +30,10 @@ from cige.nn.word_paths import find_paths
 
 
 class PairTagger(nn.Module):
-    """Encoder -> dropout -> scores of pairs by the module `output`, which a subclass adds.
+    """Encoder -> dropout -> scores of pairs by the module `output`, the `head` of a subclass.
 
-    Args:
-        encoder: computes the features of characters.
-        labels: the K entity labels.
-        config: the settings of the head; its `max_length` is a number, the maximum length M of an entity.
-        output_dropout_prob: dropout on the encoder's output.
+    There are K labels, and `config.max_length` is a number, the maximum length M of an entity.
     """
-
-    output: nn.Module
 
     def __init__(
         self, *, encoder: LatticeEncoder[Any], labels: list[str], config: PairGridConfig, output_dropout_prob: float
@@ -51,6 +45,11 @@ class PairTagger(nn.Module):
         self.band = config.max_length
         self.encoder = encoder
         self.dropout = Dropout(output_dropout_prob)
+        self.output = self.head(encoder.out_width, config)
+
+    def head(self, in_width: int, config: PairGridConfig) -> nn.Module:
+        """The module that scores pairs, from the features of characters float[B, T, in_width]."""
+        raise NotImplementedError
 
     @property
     def device(self) -> torch.device:
@@ -66,13 +65,9 @@ class PairTagger(nn.Module):
 class GridTagger(PairTagger):
     """The scores of spans, float[B, T, M, K]; the mask bool[B, T, M] is that of spans within a sentence."""
 
-    def __init__(
-        self, *, encoder: LatticeEncoder[Any], labels: list[str], config: PairGridConfig, output_dropout_prob: float
-    ):
-        super().__init__(encoder=encoder, labels=labels, config=config, output_dropout_prob=output_dropout_prob)
-        self.output = PointerGrid(
-            in_width=encoder.out_width, n_types=len(labels), head_width=config.head_width, efficient=config.efficient
-        )
+    def head(self, in_width: int, config: PairGridConfig) -> PointerGrid:
+        n_types = len(self.tags)
+        return PointerGrid(in_width=in_width, n_types=n_types, head_width=config.head_width, efficient=config.efficient)
 
     def forward(self, batch: LatticeBatch) -> TaggerOutput:
         scores = self.read(self.encoder(batch), batch)
@@ -103,13 +98,10 @@ class GridTagger(PairTagger):
 class RelationTagger(PairTagger):
     """The class scores of pairs, float[B, T, 2 M - 1, K + 2], and the mask of pairs within a sentence."""
 
-    def __init__(
-        self, *, encoder: LatticeEncoder[Any], labels: list[str], config: PairGridConfig, output_dropout_prob: float
-    ):
-        super().__init__(encoder=encoder, labels=labels, config=config, output_dropout_prob=output_dropout_prob)
-        self.output = WordPairGrid(
-            in_width=encoder.out_width,
-            n_types=len(labels),
+    def head(self, in_width: int, config: PairGridConfig) -> WordPairGrid:
+        return WordPairGrid(
+            in_width=in_width,
+            n_types=len(self.tags),
             pair_width=config.pair_width,
             biaffine_width=config.biaffine_width,
             dropout_prob=config.grid_dropout_prob,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Literal
 
-from cige.data.tags import SCHEMES
+from cige.data.tags import SCHEMES, are_tags_of
 from cige.folders.checked_settings import check_settings
+from cige.folders.kinds import GRID_TAGGER
 from cige.json_text import JsonObject
 from cige.recipes.ranges import within
 
@@ -43,12 +44,16 @@ class PairGridConfig:
         return []
 
 
-def pair_grid_of(facts: JsonObject) -> PairGridConfig:
-    """The settings of the head in the manifest of a model of nested entities.
+def head_of_manifest(facts: JsonObject) -> PairGridConfig | None:
+    """The settings of the head in the manifest of a model of nested entities; None for a CRF.
 
     Raises:
-        ValueError: they are not valid, or the tags are not the labels.
+        ValueError: they are not valid, or the tags are not those of the labels.
     """
+    if facts["kind"] != GRID_TAGGER:
+        if not are_tags_of(facts["tags"], facts["labels"], facts["scheme"]):
+            raise ValueError(f"{len(facts['tags'])} tags that are not those of its labels in {facts['scheme']}")
+        return None
     labels, given = facts["labels"], facts.get("pair_grid")
     if not isinstance(labels, list) or not all(isinstance(label, str) and label for label in labels):
         raise ValueError(f"labels is {labels!r:.60}; expected a list of strings")

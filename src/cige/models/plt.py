@@ -42,7 +42,7 @@ from cige.models.config import ModelConfig
 from cige.models.encoder import LatticeEncoder
 from cige.nn.char_features import CharFeatures
 from cige.nn.dropout import Dropout
-from cige.nn.edges import EdgeRelations, Edges, edge_attention
+from cige.nn.edges import Edges, edge_attention
 from cige.nn.embeddings import InputSizes
 from cige.nn.lattice_graph import N_NEAR, NodeSpans, every_pair, near_graph, node_spans, span_relations
 from cige.nn.masked_attention import Relations, attention_of_one, by_head, masked_attention
@@ -132,40 +132,12 @@ class PltEncoder(LatticeEncoder[PltConfig]):
         return self.gru(pairs.rows.pad(x)[:, :n_chars], batch.n_chars), attention, pairs
 
 
-class Pairs:
-    """The pairs of nodes that attend to one another in a batch, and their relations.
-
-    Attributes:
-        rows: the M real nodes among the padded ones [B, N].
-    """
-
-    rows: RealRows
-
-    def read(
-        self, query: Tensor, key: Tensor, value: Tensor, relations: RelationVectors, dropout: Dropout
-    ) -> tuple[Tensor, Tensor]:
-        """float[M, D] from float[M, D] each, and the attention float[E, H] of E pairs (without gradient)."""
-        raise NotImplementedError
-
-    def by_pair(self, shares: Tensor) -> Tensor:
-        """float[B, N, N] of float[E], the shares of all pairs."""
-        raise NotImplementedError
-
-
 @dataclass(frozen=True)
-class RelationVectors:
-    """float[R, d] for each relation, added to keys and, unless None, to values; shared by the heads."""
-
-    keys: Tensor
-    values: Tensor | None
-    n_heads: int
-
-
-@dataclass(frozen=True)
-class Neighbours(Pairs):
+class Neighbours:
     """Each node with its neighbours and, last, the pivot of its sentence; the pivots follow the nodes as keys.
 
     Attributes:
+        rows: the M real nodes among the padded ones [B, N].
         edges: from M nodes to M + B keys.
         codes: int64[E], the relation of each edge.
         places: int64[E], the place of a pair in [B, N, N], and B * N * N for edges to the pivot.
@@ -177,12 +149,13 @@ class Neighbours(Pairs):
     places: Tensor
 
     def read(
-        self, query: Tensor, key: Tensor, value: Tensor, relations: RelationVectors, dropout: Dropout
+        self, query: Tensor, key: Tensor, value: Tensor, n_heads: int, relations: Relations, dropout: Dropout
     ) -> tuple[Tensor, Tensor]:
-        vectors = EdgeRelations(self.codes, relations.keys, relations.values)
-        return edge_attention(query, key, value, self.edges, relations.n_heads, relations=vectors, dropout=dropout)
+        """float[M, D] from float[M, D] each, and the attention float[E, H] of E pairs (without gradient)."""
+        return edge_attention(query, key, value, self.edges, n_heads, relations=relations, dropout=dropout)
 
     def by_pair(self, shares: Tensor) -> Tensor:
+        """float[B, N, N] of float[E], the shares of all pairs."""
         n_sentences, n_nodes = self.rows.numbers.shape
         n_pairs = n_sentences * n_nodes**2
         placed = shares.new_zeros(n_pairs + 1).index_add_(0, self.places, shares)
@@ -190,29 +163,22 @@ class Neighbours(Pairs):
 
 
 @dataclass(frozen=True)
-class AllNodes(Pairs):
-    """Every node with every node of its sentence: relations int64[B, N, N], and bool[B, N, N] for real pairs."""
+class AllNodes:
+    """Every node with every node of its sentence: relations int64[B, N, N], and bool[B, N, N] for real pairs.
+
+    Its methods are those of Neighbours.
+    """
 
     rows: RealRows
     codes: Tensor
     allowed: Tensor
 
     def read(
-        self, query: Tensor, key: Tensor, value: Tensor, relations: RelationVectors, dropout: Dropout
+        self, query: Tensor, key: Tensor, value: Tensor, n_heads: int, relations: Relations, dropout: Dropout
     ) -> tuple[Tensor, Tensor]:
-        n_heads, values = relations.n_heads, relations.values
-        queries, keys, of_values = (by_head(self.rows.pad(x), n_heads) for x in (query, key, value))
+        queries, keys, values = (by_head(self.rows.pad(x), n_heads) for x in (query, key, value))
         read, probabilities = masked_attention(
-            queries,
-            keys,
-            of_values,
-            self.allowed,
-            relations=Relations(
-                self.codes,
-                relations.keys.expand(n_heads, -1, -1),
-                values.expand(n_heads, -1, -1) if values is not None else None,
-            ),
-            dropout=dropout,
+            queries, keys, values, self.allowed, relations=relations, dropout=dropout
         )
         return self.rows.pack(read), probabilities.transpose(0, 1).flatten(1).t()
 
@@ -252,7 +218,7 @@ class PorousLayer(nn.Module):
         for linear in (self.ff_in, self.ff_out):
             nn.init.xavier_uniform_(linear.weight)
 
-    def forward(self, x: Tensor, pivot: Tensor, pairs: Pairs) -> tuple[Tensor, Tensor, Tensor]:
+    def forward(self, x: Tensor, pivot: Tensor, pairs: Neighbours | AllNodes) -> tuple[Tensor, Tensor, Tensor]:
         """Nodes float[M, D], pivots float[B, D], and the nodes' attention float[E, H]."""
         keys = x
         if self.pivot_attention is not None and self.pivot_norm is not None:
@@ -283,14 +249,15 @@ class LatticeAttention(nn.Module):
             if vectors is not None:
                 nn.init.xavier_uniform_(vectors)
 
-    def forward(self, x: Tensor, keys: Tensor, pairs: Pairs) -> tuple[Tensor, Tensor]:
+    def forward(self, x: Tensor, keys: Tensor, pairs: Neighbours | AllNodes) -> tuple[Tensor, Tensor]:
         """float[M, D] of the nodes, and their attention float[E, H]."""
         assert self.key_relations is not None
         read, probabilities = pairs.read(
             self.query(x) * self.scale,
             self.key(keys),
             self.value(keys),
-            RelationVectors(self.key_relations, self.value_relations, self.n_heads),
+            self.n_heads,
+            Relations(pairs.codes, self.key_relations, self.value_relations),
             self.dropout,
         )
         return self.output(read), probabilities

@@ -30,22 +30,23 @@ def tables_of(source: LatticeModel, lattices: Sequence[Lattice]) -> InputTables:
     """
     vocabulary, embeddings = source.vocabulary, source.tagger.encoder.embeddings
     seen_chars, seen_bigrams, seen_words = seen_first(lattices, len(source.lexicon))
-    chars, char_rows, n_chars = _seen_first(vocabulary.chars, seen_chars)
-    bigrams, bigram_rows, n_bigrams = _seen_first(vocabulary.bigrams, seen_bigrams)
-    word_rows, old_word_rows, n_words = _words_seen_first(vocabulary.word_rows, seen_words)
+    chars, char_rows, n_chars = _seen_first(vocabulary.chars.codes, vocabulary.chars.rows, seen_chars)
+    bigrams, bigram_rows, n_bigrams = _seen_first(vocabulary.bigrams.codes, vocabulary.bigrams.rows, seen_bigrams)
+    with_row = np.flatnonzero(vocabulary.word_rows >= N_SPECIAL)
+    words, word_rows, n_words = _seen_first(with_row, vocabulary.word_rows[with_row], seen_words)
     return InputTables(
         vocabulary=replace(
             vocabulary,
-            chars=chars,
-            bigrams=bigrams,
-            word_rows=word_rows,
+            chars=CodeTable.from_ordered(chars),
+            bigrams=CodeTable.from_ordered(bigrams),
+            word_rows=rows_of_words(words, len(vocabulary.word_rows)),
             n_tuned=(n_chars, n_bigrams, n_words),
-            n_rows=(len(char_rows), len(bigram_rows), len(old_word_rows)),
+            n_rows=(len(char_rows), len(bigram_rows), len(word_rows)),
         ),
         matrices=(
             _vectors(embeddings.char, char_rows),
             _vectors(embeddings.bigram, bigram_rows),
-            _vectors(embeddings.word, old_word_rows),
+            _vectors(embeddings.word, word_rows),
         ),
         char_words=_vectors(embeddings.char_word, char_rows),
     )
@@ -115,21 +116,12 @@ def _copied_label_vectors(
     return taken
 
 
-def _seen_first(table: CodeTable, seen: np.ndarray) -> tuple[CodeTable, np.ndarray, int]:
-    """The table with the codes `seen` first, the old row of each new row, and the number of special and seen rows."""
-    is_seen = np.isin(table.codes, seen)
-    order = np.lexsort((table.rows, ~is_seen))  # otherwise in their old order
-    rows = np.concatenate([np.arange(N_SPECIAL), table.rows[order]])
-    return CodeTable.from_ordered(table.codes[order]), rows, N_SPECIAL + int(is_seen.sum())
-
-
-def _words_seen_first(word_rows: np.ndarray, seen: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
-    """Like `_seen_first`, for the words of a lexicon, some of which have no row."""
-    words = np.flatnonzero(word_rows >= N_SPECIAL)
-    is_seen = np.isin(words, seen)
-    order = words[np.lexsort((word_rows[words], ~is_seen))]
-    rows = np.concatenate([np.arange(N_SPECIAL), word_rows[order]])
-    return rows_of_words(order, len(word_rows)), rows, N_SPECIAL + int(is_seen.sum())
+def _seen_first(numbers: np.ndarray, rows: np.ndarray, seen: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
+    """The numbers (codes, or words) that have these rows, those in `seen` first; the old row of each new row, and how
+    many rows are special or seen."""
+    is_seen = np.isin(numbers, seen)
+    order = np.lexsort((rows, ~is_seen))  # otherwise in their old order
+    return numbers[order], np.concatenate([np.arange(N_SPECIAL), rows[order]]), N_SPECIAL + int(is_seen.sum())
 
 
 @torch.no_grad()

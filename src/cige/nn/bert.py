@@ -14,6 +14,8 @@ import torch
 from torch import Tensor, nn
 
 from cige.errors import ModelError
+from cige.folders.kinds import find_kind
+from cige.folders.manifest import kind_of
 from cige.nn.char_features import BetweenLayers, CharFeatures, CharPlaces
 from cige.text.windows import overlapping_windows
 
@@ -31,12 +33,7 @@ class BertFeatures(CharFeatures):
     character. Characters without a token (whitespace, control characters, characters that the BERT does not know) are
     represented by the unknown token. [CLS] and [SEP] are added, and their states are removed. A text with more
     characters than the BERT has positions is read in overlapping windows; each character's vector comes from the window
-    in which it has more context.
-
-    Args:
-        bert: a model with `last_hidden_state`, such as those of AutoModel.
-        tokenizer: the tokenizer of this model.
-        tuned: whether to fine-tune `bert`; otherwise it stays in evaluation mode and has no gradient.
+    in which it has more context. `bert` is a model with `last_hidden_state`, such as those of AutoModel.
 
     Raises:
         ModelError: the tokenizer does not have tokens for single Chinese characters.
@@ -143,6 +140,19 @@ class BertFeatures(CharFeatures):
             )
         if len(tokenizer) > self.bert.get_input_embeddings().num_embeddings:  # type: ignore[operator]
             raise ModelError(f"this tokenizer has {len(tokenizer)} tokens, more than the BERT model has")
+
+
+def load_features(path_or_hub_id: Path | str, *, tuned: bool, local_only: bool = False) -> CharFeatures:
+    """The features that a recipe names under `bert:`: a folder of cige, such as a Lattice-BERT, or any BERT.
+
+    Raises:
+        ModelError: there is no such model, or it is incomplete.
+    """
+    path = Path(path_or_hub_id)
+    kind = find_kind(kind_of(path)) if path.is_dir() else None
+    load = BertFeatures.load if kind is None or kind.load_features is None else kind.load_features
+    features: CharFeatures = load(path_or_hub_id, tuned=tuned, local_only=local_only)
+    return features
 
 
 class _WindowPlan:

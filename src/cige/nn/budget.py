@@ -6,13 +6,10 @@ from collections.abc import Iterator, Sequence
 
 
 def batches_by_budget(n_nodes: Sequence[int], *, max_sentences: int, max_pairs: int) -> Iterator[list[int]]:
-    """Divide a sequence of sentences, in the given order, into batches that fit into memory.
+    """Divide sentences, in the given order, into batches that fit into memory: lists of positions in `n_nodes`.
 
     A batch has at most `max_sentences` sentences and at most `max_pairs` node pairs, counted as sentences x (longest
     sentence)^2, because scores are padded. A sentence that exceeds the budget is a batch of its own.
-
-    Yields:
-        Lists of positions in `n_nodes`.
     """
     batch: list[int] = []
     longest = 0

@@ -19,7 +19,6 @@ class CRF(nn.Module):
     Emissions are float[B, T, L]; `n_chars` is int64[B]. The log partition of an empty sentence is 0.
 
     Args:
-        n_tags: number of tags L.
         allowed: bool arrays (start[L], transition[L, L] from-to, end[L]), or None for no constraints.
         boundary_scores: whether to learn scores for the first and the last tag.
     """

@@ -24,6 +24,7 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
 from cige.nn.dropout import Dropout
+from cige.nn.masked_attention import Relations
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Edges:
     @cached_property
     def bounds(self) -> Tensor:
         """int64[n_queries + 1]: the edges of query i are bounds[i] to bounds[i + 1] - 1."""
-        return run_bounds(self.query, self.n_queries)
+        return torch.searchsorted(self.query, torch.arange(self.n_queries + 1, device=self.query.device))
 
     @cached_property
     def reverse(self) -> tuple[Edges, Tensor]:
@@ -94,22 +95,14 @@ class Edges:
         return Edges(queries, keys, self.n_queries, n_keys), places
 
 
-def run_bounds(ids: Tensor, n: int) -> Tensor:
-    """int64[n + 1]: the first place of each of the ids 0 to n - 1 in the ascending ids int64[E], and E."""
-    return torch.searchsorted(ids, torch.arange(n + 1, device=ids.device))
-
-
 def dot_products(query: Tensor, key: Tensor, edges: Edges, n_heads: int) -> Tensor:
     """float[E, H]: the product of query and key in each head, from float[n_queries, H * d] and float[n_keys, H * d]."""
     return _DotProducts.apply(query, key, edges, n_heads)
 
 
 def weighted_sums(weights: Tensor, values: Tensor, edges: Edges, n_heads: int) -> Tensor:
-    """float[n_queries, H * d]: for each query and head the sum over edges of weights float[E, H] * values of the key.
-
-    Args:
-        values: float[n_keys, H * d].
-    """
+    """float[n_queries, H * d]: for each query and head the sum over edges of weights float[E, H] * values of the key,
+    float[n_keys, H * d]."""
     return _WeightedSums.apply(weights, values, edges, n_heads)
 
 
@@ -134,21 +127,6 @@ def softmax_by_query(scores: Tensor, edges: Edges) -> Tensor:
     return _Softmax.apply(scores.float() if scores.dtype in (torch.bfloat16, torch.float16) else scores, edges)
 
 
-@dataclass(frozen=True)
-class EdgeRelations:
-    """What is added to keys and values, depending on the relation of an edge.
-
-    Attributes:
-        codes: int64[E], the relation of each edge.
-        keys: float[H, R, d] or, shared by the heads, [R, d]; added to the key.
-        values: likewise, added to the value; or None.
-    """
-
-    codes: Tensor
-    keys: Tensor
-    values: Tensor | None = None
-
-
 def edge_attention(
     query: Tensor,
     key: Tensor,
@@ -156,7 +134,7 @@ def edge_attention(
     edges: Edges,
     n_heads: int,
     *,
-    relations: EdgeRelations | None = None,
+    relations: Relations | None = None,
     dropout: Dropout | None = None,
 ) -> tuple[Tensor, Tensor]:
     """`masked_attention` along edges; a query without edges returns zeros.

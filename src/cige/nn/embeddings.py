@@ -105,9 +105,8 @@ class LatticeVectors(nn.Module):
     Dropout is elementwise, as in the released FLAT.
 
     Args:
-        use_bigrams: whether there is a table of bigrams.
-        chars, words: whether there are tables of characters and of words.
-        char_words: whether there is a table of characters as one-character words (the S set of a soft lexicon).
+        use_bigrams, chars, words, char_words: which tables there are; that of `char_words` has characters as words of
+            one character (the S set of a soft lexicon).
     """
 
     def __init__(

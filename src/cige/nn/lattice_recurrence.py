@@ -126,7 +126,7 @@ def lattice_recurrence(inputs: LatticeInputs, steps: WordSteps) -> Tensor:
         tensors = [x.to(dtype) for x in vars(inputs).values()]
         if not torch.is_grad_enabled():
             return trace(LatticeInputs(*tensors), steps, in_place=True).hidden[:, 1:]
-        return _Recurrence.apply(*tensors, steps)
+        return _Recurrence.apply(steps, *tensors)
 
 
 @torch.no_grad()
@@ -184,19 +184,11 @@ def _add_product(out: Tensor, x: Tensor, weights: Tensor, n: tuple[int, int]) ->
 
 class _Recurrence(torch.autograd.Function):
     @staticmethod
-    def forward(
-        ctx: Any,
-        chars: Tensor,
-        words: Tensor,
-        links: Tensor,
-        char_state: Tensor,
-        word_state: Tensor,
-        link_cell: Tensor,
-        steps: WordSteps,
-    ) -> Tensor:
-        run = trace(LatticeInputs(chars, words, links, char_state, word_state, link_cell), steps)
+    def forward(ctx: Any, steps: WordSteps, *inputs: Tensor) -> Tensor:
+        run = trace(LatticeInputs(*inputs), steps)
         ctx.steps = steps
-        ctx.save_for_backward(char_state, word_state, link_cell, *vars(run).values())
+        _, _, _, *weights = inputs
+        ctx.save_for_backward(*weights, *vars(run).values())
         return run.hidden[:, 1:]
 
     @staticmethod
@@ -205,7 +197,7 @@ class _Recurrence(torch.autograd.Function):
         char_state, word_state, link_cell, *values = ctx.saved_tensors
         run, steps = LatticeTrace(*values), ctx.steps
         chars, words, links = _gate_gradients(run, steps, grad_hidden, (char_state, word_state, link_cell))
-        return (chars, words, links, *_weight_gradients(run, steps, chars, words, links), None)
+        return (None, chars, words, links, *_weight_gradients(run, steps, chars, words, links))
 
 
 @dataclass(frozen=True)

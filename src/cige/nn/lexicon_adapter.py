@@ -18,8 +18,7 @@ class LexiconAdapter(nn.Module):
     """v = W2 tanh(W1 e + b1) + b2 for each word,  a = softmax(h^T Wa v) over the words of a character,  h + sum of a v.
 
     Args:
-        width: D of the hidden vectors h.
-        word_width: E of the word vectors e.
+        width, word_width: D of the hidden vectors h, and E of the word vectors e.
         dropout_prob: dropout on v, and on the sum before it is normalised.
         residual: "normalised" normalises the sum (the paper). "plain" (ours) does not, and W2 and b2 are 0 at first, so
             that training starts with the hidden vectors as they are.
@@ -51,15 +50,11 @@ class LexiconAdapter(nn.Module):
         return out
 
     def forward(self, hidden: Tensor, values: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor]:
-        """Add words to hidden vectors.
+        """Add words to `hidden` float[R, L, D]: float[R, L, D], and the probabilities float[R, L, W] (no gradient).
 
         Args:
-            hidden: float[R, L, D].
             values: float[R, K, D], as `values` returns them.
             chosen: bool[R, L, W], the words that each hidden vector reads.
-
-        Returns:
-            float[R, L, D], and the probabilities float[R, L, W] (no gradient flows through these).
         """
         n_words = chosen.shape[2]
         if self.no_word is not None:

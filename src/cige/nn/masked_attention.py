@@ -21,9 +21,9 @@ class Relations:
     """What is added to keys and values, depending on their relation to the query.
 
     Attributes:
-        codes: int64[B, Q, K], the relation of each pair.
-        keys: float[H, R, d], added to the key.
-        values: float[H, R, d], added to the value, or None.
+        codes: int64[B, Q, K], the relation of each pair; or int64[E], that of each edge (see nn/edges.py).
+        keys: float[H, R, d] or, shared by the heads, [R, d]; added to the key.
+        values: likewise, added to the value; or None.
     """
 
     codes: Tensor
@@ -56,12 +56,12 @@ def masked_attention(
     scores = query @ key.transpose(2, 3)  # [B, H, Q, K]
     if relations is not None:
         codes = relations.codes[:, None].expand(scores.shape)
-        scores = scores + (query @ relations.keys.transpose(1, 2)).gather(3, codes)
+        scores = scores + (query @ relations.keys.transpose(-1, -2)).gather(3, codes)
     probabilities = _masked_softmax(scores, allowed)
     weights = dropout(probabilities) if dropout is not None else probabilities
     out = weights @ value  # [B, H, Q, d]
     if relations is not None and relations.values is not None:
-        shares = weights.new_zeros(*weights.shape[:3], relations.values.shape[1])  # [B, H, Q, R]
+        shares = weights.new_zeros(*weights.shape[:3], relations.values.shape[-2])  # [B, H, Q, R]
         out = out + shares.scatter_add(3, codes, weights) @ relations.values
     return out.transpose(1, 2).flatten(2), probabilities.detach()
 

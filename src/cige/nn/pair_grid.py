@@ -33,15 +33,7 @@ IMPOSSIBLE = float("-inf")
 
 
 class PointerGrid(nn.Module):
-    """Scores of spans, float[B, T, M, K].
-
-    Args:
-        in_width: width D of the character features.
-        n_types: number K of entity types.
-        head_width: width of queries and keys, an even number.
-        efficient: whether all types share queries and keys (equation 3), with far fewer weights; otherwise each type
-            has its own (equation 1).
-    """
+    """Scores of spans, float[B, T, M, K], by equation 1 or, with far fewer weights, by the `efficient` equation 3."""
 
     def __init__(self, *, in_width: int, n_types: int, head_width: int = 64, efficient: bool = False):
         super().__init__()
@@ -54,15 +46,10 @@ class PointerGrid(nn.Module):
         nn.init.zeros_(self.pairs.bias)
 
     def forward(self, features: Tensor, band: int) -> Tensor:
-        """Scores of the spans of at most `band` characters.
-
-        Args:
-            features: float[B, T, D].
-            band: the maximum length M of a span.
+        """The scores of spans of at most `band` characters (M), from the features float[B, T, D] of characters.
 
         Returns:
-            float[B, T, M, K]: the score of the span [i, i + m + 1) and type k at [i, m, k]. Cells that extend beyond T
-            have any value.
+            float[B, T, M, K]: the score of the span [i, i + m + 1) and type k at [i, m, k]; any value beyond T.
         """
         projected = self.pairs(features).unflatten(2, (-1, 2, self.head_width))  # [B, T, K or 1, 2, D]
         scale = self.head_width**-0.5
@@ -70,14 +57,10 @@ class PointerGrid(nn.Module):
         scores = banded_products(turned[:, :, :, 0] * scale, turned[:, :, :, 1], band)  # [B, T, M, K or 1]
         if self.types is None:
             return scores
-        at_start, at_end = self._edge_scores(projected.flatten(2))
+        # w_k . [q_i; k_i; q_j; k_j] has a part of the start i and a part of the end j, [B, T, K] each.
+        edges, (first, last) = projected.flatten(2), self.types.weight.chunk(2, 1)
+        at_start, at_end = F.linear(edges, first, self.types.bias), F.linear(edges, last)
         return scores + at_start[:, :, None] + shifted(at_end, band)
-
-    def _edge_scores(self, edges: Tensor) -> tuple[Tensor, Tensor]:
-        """w_k . [q_i; k_i; q_j; k_j] as a part of the start i and a part of the end j, float[B, T, K] each."""
-        assert self.types is not None
-        first, last = self.types.weight.chunk(2, 1)
-        return F.linear(edges, first, self.types.bias), F.linear(edges, last)
 
 
 def rotated(vectors: Tensor) -> Tensor:
@@ -91,12 +74,7 @@ def rotated(vectors: Tensor) -> Tensor:
 
 
 def banded_products(queries: Tensor, keys: Tensor, band: int) -> Tensor:
-    """float[B, T, M, K]: q_i . k_{i + m} for 0 <= m < M, or 0 where i + m is not below T.
-
-    Args:
-        queries, keys: float[B, T, K, D].
-        band: M.
-    """
+    """float[B, T, M, K]: q_i . k_{i + m} of float[B, T, K, D] for 0 <= m < M, or 0 where i + m is not below T."""
     n_sentences, n_chars, n_types, _ = queries.shape
     block = max(MIN_BLOCK, band)  # C
     n_blocks = -(-n_chars // block)
@@ -116,20 +94,15 @@ def shifted(values: Tensor, band: int) -> Tensor:
 
 
 def span_mask(n_chars: Tensor, length: int, band: int) -> Tensor:
-    """bool[B, T, M]: the cells of spans within their sentences.
-
-    Args:
-        n_chars: int64[B]; length: T.
-    """
+    """bool[B, T, M]: the cells of spans within their sentences of int64[B] characters; `length` is T."""
     ends = torch.arange(length, device=n_chars.device)[:, None] + torch.arange(1, band + 1, device=n_chars.device)
     return ends <= n_chars[:, None, None]
 
 
 def multi_label_loss(scores: Tensor, gold: Tensor, mask: Tensor) -> Tensor:
-    """float[B]: the loss of each sentence, summed over types (equation 2).
+    """float[B]: the loss of each sentence, summed over types (equation 2), of scores float[B, T, M, K].
 
     Args:
-        scores: float[B, T, M, K].
         gold: bool[B, T, M, K].
         mask: bool[B, T, M], the cells that count; others may have any score.
     """

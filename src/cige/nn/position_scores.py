@@ -83,25 +83,21 @@ class GatheredScores(torch.autograd.Function):
     @_without_autocast
     def forward(ctx: Any, query: Tensor, relation: Tensor, index: Tensor) -> Tensor:
         ctx.save_for_backward(query, relation, index)
-        n_heads, n_batch, n_queries, width = query.shape
-        n_keys = index.shape[2]
-        rows, pairs = query.reshape(n_heads, n_batch * n_queries, width), index.reshape(-1, n_keys)
+        rows, pairs = query.flatten(1, 2), index.flatten(0, 1)  # [H, B * Q, D], [B * Q, N]
         parts = [
             torch.bmm(rows[:, part].transpose(0, 1), relation[pairs[part]].transpose(1, 2))  # [., H, N]
-            for part in _chunks(n_batch * n_queries, n_keys * width)
+            for part in _chunks(len(pairs), pairs.shape[1] * query.shape[3])
         ]
-        return torch.cat(parts).view(n_batch, n_queries, n_heads, n_keys).permute(2, 0, 1, 3)
+        return torch.cat(parts).transpose(0, 1).unflatten(1, query.shape[1:3])
 
     @staticmethod
     @_without_autocast
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None]:  # type: ignore[override]
         query, relation, index = ctx.saved_tensors
-        n_heads, n_batch, n_queries, width = query.shape
-        n_keys = index.shape[2]
-        rows, pairs = query.reshape(n_heads, n_batch * n_queries, width), index.reshape(-1, n_keys)
-        grad_rows = grad.reshape(n_heads, n_batch * n_queries, n_keys)
+        rows, pairs, grad_rows = query.flatten(1, 2), index.flatten(0, 1), grad.flatten(1, 2)
+        width = query.shape[3]
         grad_query, grad_relation = torch.empty_like(rows), torch.zeros_like(relation)
-        for part in _chunks(n_batch * n_queries, n_keys * width):
+        for part in _chunks(len(pairs), pairs.shape[1] * width):
             grad_part = grad_rows[:, part].transpose(0, 1)  # [., H, N]
             grad_query[:, part] = torch.bmm(grad_part, relation[pairs[part]]).transpose(0, 1)
             per_pair = torch.bmm(grad_part.transpose(1, 2), rows[:, part].transpose(0, 1))  # [., N, D]
@@ -116,21 +112,18 @@ class GroupedScores(torch.autograd.Function):
     @_without_autocast
     def forward(ctx: Any, query: Tensor, relation: Tensor, index: Tensor, query_reach: Tensor) -> Tensor:
         ctx.save_for_backward(query, relation, index, query_reach)
-        n_heads, n_batch, n_queries, width = query.shape
-        rows = query.reshape(n_heads, n_batch * n_queries, width)
-        scores = query.new_empty(n_heads, n_batch * n_queries, index.shape[2])
+        n_heads, rows = len(query), query.flatten(1, 2)  # [H, B * Q, D]
+        scores = query.new_empty(n_heads, rows.shape[1], index.shape[2])
         for nodes, table, columns in _groups(index, query_reach, n_heads):
             products = rows[:, nodes] @ relation[table].t()  # [H, ., rows of R of this length]
             scores[:, nodes] = products.gather(2, columns.expand(n_heads, -1, -1))
-        return scores.view(n_heads, n_batch, n_queries, -1)
+        return scores.unflatten(1, query.shape[1:3])
 
     @staticmethod
     @_without_autocast
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None, None]:  # type: ignore[override]
         query, relation, index, query_reach = ctx.saved_tensors
-        n_heads, n_batch, n_queries, width = query.shape
-        rows = query.reshape(n_heads, n_batch * n_queries, width)
-        grad_scores = grad.reshape(n_heads, n_batch * n_queries, -1)
+        n_heads, rows, grad_scores = len(query), query.flatten(1, 2), grad.flatten(1, 2)
         grad_rows, grad_relation = torch.empty_like(rows), torch.zeros_like(relation)
         for nodes, table, columns in _groups(index, query_reach, n_heads):
             grad_products = query.new_zeros(n_heads, len(nodes), len(table))
@@ -143,7 +136,7 @@ class GroupedScores(torch.autograd.Function):
 
 def _groups(index: Tensor, query_reach: Tensor, n_heads: int) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
     """For each span length: its query nodes in [0, B * Q), its rows of R, and int64[., N] indices of these rows."""
-    pairs = index.reshape(-1, index.shape[-1])  # [B * Q, N]
+    pairs = index.flatten(0, 1)  # [B * Q, N]
     node_reach = query_reach[pairs[:, 0].long()]
     place = torch.empty_like(query_reach)
     for reach in torch.unique(node_reach).tolist():

@@ -21,15 +21,10 @@ CELLS: dict[str, type[nn.LSTM] | type[nn.GRU]] = {"lstm": nn.LSTM, "gru": nn.GRU
 
 
 class BiRecurrent(nn.Module):
-    """A bidirectional LSTM or GRU over characters.
+    """A bidirectional LSTM or GRU over characters; `out_width` D, an even number, is that of both directions together.
 
-    Weights are initialised as in PyTorch, uniformly in +-1 / sqrt(out_width / 2).
-
-    Args:
-        in_width: C, the number of features per character.
-        out_width: D, of both directions together; an even number.
-        n_layers: number of stacked layers, each of which reads both directions of the one below.
-        cell: "lstm" or "gru".
+    Each layer reads both directions of the one below. Weights are initialised as in PyTorch, uniformly in
+    +-1 / sqrt(out_width / 2).
     """
 
     def __init__(self, *, in_width: int, out_width: int, n_layers: int = 1, cell: Literal["lstm", "gru"] = "lstm"):
@@ -42,7 +37,6 @@ class BiRecurrent(nn.Module):
             return nn.ModuleList(CELLS[cell](width, out_width // 2, batch_first=True) for width in widths)
 
         self.forward_layers, self.backward_layers = layers(), layers()
-        self.out_width = out_width
 
     def forward(self, x: Tensor, n_chars: Tensor) -> Tensor:
         """float[B, T, C], int64[B] -> float[B, T, D]: forward states, then backward states; zero on padding."""

@@ -69,18 +69,17 @@ class RelativeSelfAttention(nn.Module):
             nn.init.xavier_normal_(bias)
 
     def forward(self, x: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """Attend from every character to every real one.
-
-        Args:
-            x: float[B, T, D].
-            mask: bool[B, T], real characters, which come first in a row.
+        """Attend from every character float[B, T, D] to every real one, bool[B, T], which come first in a row.
 
         Returns:
             float[B, T, D], and the probabilities float[H, B, T, T] before dropout (no gradient flows through these).
             Rows of padding are undefined, but contain no NaN.
         """
         query, key, value = (heads_first(layer(x), self.n_heads) for layer in (self.query, self.key, self.value))
-        table = self._distances(x)  # [2T, D / H]
+        n_chars = x.shape[1]
+        distance = torch.arange(1 - n_chars, n_chars + 1, device=x.device)  # j - t, the last is not used (see `slide`)
+        distance = distance if self.reverse_distance else -distance
+        table = sinusoid(distance, self.head_width, self.form).to(x)  # [2T, D / H]
         of_keys, of_distances = ((query + bias[:, None, None]) * self.scale for bias in (self.u, self.v))
         score = of_keys @ key.transpose(2, 3) + slide(of_distances @ table.t())  # [H, B, T, T]
         if self.key_positions:
@@ -88,12 +87,6 @@ class RelativeSelfAttention(nn.Module):
         probabilities = softmax_over(score, mask)
         read = self.dropout(probabilities) @ value  # [H, B, T, D / H]
         return self.output(read.permute(1, 2, 0, 3).flatten(2)), probabilities.detach()
-
-    def _distances(self, x: Tensor) -> Tensor:
-        """float[2T, D / H]: the encodings for j - t = 1 - T, ..., T (the last is not used; see `slide`)."""
-        n_chars = x.shape[1]
-        distance = torch.arange(1 - n_chars, n_chars + 1, device=x.device)
-        return sinusoid(distance if self.reverse_distance else -distance, self.head_width, self.form).to(x)
 
 
 def slide(by_distance: Tensor) -> Tensor:

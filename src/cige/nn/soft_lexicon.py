@@ -85,8 +85,6 @@ class SoftLexicon(nn.Module):
     """Computes the concatenated vectors of the four sets of each character of a lattice batch.
 
     Args:
-        word_width: width E of word vectors.
-        user_count: the count of user words.
         weighting, smoothing: the form of the weights, and b of the form "smoothed".
         tuned: False stops the gradient of all word vectors except special ones (released codes).
     """

@@ -37,13 +37,9 @@ class WordPairGrid(nn.Module):
     """Class scores of pairs of characters, float[B, T, 2 M - 1, K + 2].
 
     Args:
-        in_width: width D of the character features.
-        n_types: number K of entity types.
-        pair_width: width of the convolutions.
-        biaffine_width: width of x and y of the co-predictor.
+        pair_width, biaffine_width: width of the convolutions, and of x and y of the co-predictor.
         embed_width: width of the vectors of distances and of regions.
-        dropout_prob: dropout on features and cells, the paper's 0.5.
-        output_dropout_prob: dropout in the co-predictor, the paper's 0.33.
+        dropout_prob, output_dropout_prob: dropout on features and cells, and in the co-predictor; those of the paper.
     """
 
     def __init__(
@@ -78,15 +74,11 @@ class WordPairGrid(nn.Module):
         nn.init.xavier_normal_(self.biaffine)
 
     def forward(self, features: Tensor, mask: Tensor, user_words: Tensor) -> Tensor:
-        """Scores of the classes of each cell.
+        """float[B, T, 2 M - 1, K + 2], from features float[B, T, D]; cells outside the mask have any value.
 
         Args:
-            features: float[B, T, D].
             mask: bool[B, T, 2 M - 1], the cells of pairs within a sentence.
             user_words: bool[B, T, 2 M - 1], the cells of the first and last character of a user's word.
-
-        Returns:
-            float[B, T, 2 M - 1, K + 2]; cells outside the mask have any value.
         """
         n_cells = mask.shape[2]
         cells = self._cells(features, user_words)  # [B, T, N, C]
@@ -147,11 +139,7 @@ def distance_bins(distances: Tensor) -> Tensor:
 
 
 def pair_mask(n_chars: Tensor, length: int, band: int) -> Tensor:
-    """bool[B, T, 2 M - 1]: the cells of pairs of characters within their sentences.
-
-    Args:
-        n_chars: int64[B]; length: T; band: M.
-    """
+    """bool[B, T, 2 M - 1]: the cells of pairs of characters within their sentences; `length` is T, and `band` M."""
     first = torch.arange(length, device=n_chars.device)[:, None]
     second = first + torch.arange(1 - band, band, device=n_chars.device)
     return (second >= 0) & (second < n_chars[:, None, None]) & (first < n_chars[:, None, None])
@@ -160,9 +148,7 @@ def pair_mask(n_chars: Tensor, length: int, band: int) -> Tensor:
 def user_word_cells(starts: Tensor, ends: Tensor, is_user: Tensor, length: int, band: int) -> Tensor:
     """bool[B, T, 2 M - 1]: the cells of both orders of the first and last character of words of users.
 
-    Args:
-        starts, ends: int64[B, W], half-open.
-        is_user: bool[B, W].
+    Words are half-open, int64[B, W].
     """
     first, last = starts, ends - 1
     fits = is_user & (last - first < band)

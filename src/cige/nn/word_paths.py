@@ -7,7 +7,8 @@ at most `MAX_PATHS` paths are returned.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -32,11 +33,7 @@ class Path(NamedTuple):
 
 
 def find_paths(classes: np.ndarray) -> list[Path]:
-    """The entities of a sentence, sorted.
-
-    Args:
-        classes: int64[T, 2 M - 1], the class of the pair of characters i and i + n - M + 1 at [i, n].
-    """
+    """The entities of a sentence, sorted; classes int64[T, 2 M - 1] have that of i and i + n - M + 1 at [i, n]."""
     reach = classes.shape[1] // 2
     after: dict[int, list[int]] = {}
     before: dict[int, list[int]] = {}
@@ -49,7 +46,7 @@ def find_paths(classes: np.ndarray) -> list[Path]:
     for last, cell in np.argwhere(classes >= N_RELATIONS).tolist():
         first = last + cell - reach
         if first <= last:
-            paths = _between(first, last, after, _reaching(last, first, before))
+            paths = islice(_between(first, last, after, _reaching(last, first, before)), MAX_PATHS)
             paths_found += [Path(path, int(classes[last, cell]) - N_RELATIONS) for path in paths]
     return sorted(set(paths_found))
 
@@ -65,16 +62,9 @@ def _reaching(last: int, first: int, before: dict[int, list[int]]) -> set[int]:
     return reached
 
 
-def _between(first: int, last: int, after: dict[int, list[int]], reaching: set[int]) -> Sequence[tuple[int, ...]]:
-    if first not in reaching:
-        return ()
-    return [path for _, path in zip(range(MAX_PATHS), _walk((first,), last, after, reaching), strict=False)]
-
-
-def _walk(
-    path: tuple[int, ...], last: int, after: dict[int, list[int]], reaching: set[int]
-) -> Iterator[tuple[int, ...]]:
-    waiting = [path]
+def _between(first: int, last: int, after: dict[int, list[int]], reaching: set[int]) -> Iterator[tuple[int, ...]]:
+    """All paths between the two; every character that is followed is one from which `last` can be reached."""
+    waiting: list[tuple[int, ...]] = [(first,)] if first in reaching else []
     while waiting:
         path = waiting.pop()
         if path[-1] == last:

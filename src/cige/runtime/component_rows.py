@@ -1,7 +1,7 @@
-"""The components of characters in the runtimes: a part of the vectors of characters, which is computed at loading.
+"""Components of characters and gazetteers of words in the runtimes: rows of tables that are computed at loading.
 
-The vector of a character's components depends on the character alone. It is appended to the character's row, and the
-runtimes read a model without components whose character vectors are wider; a text costs what it does without them.
+A text then costs what it does without them. The vector of a character's components depends on the character alone. It
+is appended to the character's row, and the runtimes read a model without components whose character vectors are wider.
 A character without a row that has components gets one, with the vectors of the row UNK; such characters share a row if
 they have the same components.
 """
@@ -22,6 +22,7 @@ from cige.runtime.embedding_table import EmbeddingTable
 
 PREFIX = "encoder.components."
 _TABLES = "encoder.embeddings."
+LABELS, GAZETTEERS = "encoder.word_labels.weight", "encoder.gazetteers.weight"
 C = TypeVar("C", bound=ModelConfig)
 
 
@@ -46,7 +47,8 @@ def with_component_rows(
     if f"{_TABLES}char_word.tuned" in weights:
         changed |= _plain_table("char_word", EmbeddingTable.of(weights, f"{_TABLES}char_word").rows(source))
     n_bigram = weights[f"{_TABLES}bigram.tuned"].shape[1] if config.use_bigrams else 0
-    for name in _input_weights(config):
+    of_lstm = [f"encoder.lstm.{side}_layers.0.weight_ih_l0" for side in ("forward", "backward")]
+    for name in ["encoder.char_projection.weight"] if isinstance(config, FlatConfig) else of_lstm:
         changed[name] = _moved(weights[name], own.width, n_bigram, vectors.shape[1])
     backoff = weights.get(f"{_TABLES}backoff.weight")
     if backoff is not None:  # it reads the vectors of two characters, and not their components
@@ -100,15 +102,24 @@ def _plain_table(name: str, vectors: np.ndarray) -> dict[str, np.ndarray]:
     }
 
 
-def _input_weights(config: ModelConfig) -> list[str]:
-    """The weights whose columns begin with the vectors of a character, its bigram and its components."""
-    if isinstance(config, FlatConfig):
-        return ["encoder.char_projection.weight"]
-    return [f"encoder.lstm.{side}_layers.0.weight_ih_l0" for side in ("forward", "backward")]
-
-
 def _moved(weight: np.ndarray, n_char: int, n_bigram: int, n_components: int) -> np.ndarray:
-    """The weight, with the columns of components right after those of characters, before those of bigrams."""
+    """A weight whose columns begin with those of characters, bigrams and components, with bigrams after components."""
     ends = np.cumsum([n_char, n_bigram, n_components])
     char, bigram, components, rest = np.split(weight, ends, axis=1)
     return np.ascontiguousarray(np.concatenate([char, components, bigram, rest], 1))
+
+
+def with_gazetteer_rows(weights: Mapping[str, np.ndarray], vocabulary: Vocabulary) -> dict[str, np.ndarray]:
+    """The weights of a FLAT, whose table of labels has a row for each set of gazetteers after those of the labels.
+
+    The rows are those of `Vocabulary.label_and_set_ids`: a word of the lexicon has no label, and a user word is in no
+    gazetteer, so a word needs one row only. Weights without gazetteers are returned unchanged.
+    """
+    if GAZETTEERS not in weights:
+        return dict(weights)
+    vectors = weights[GAZETTEERS].astype(np.float32)  # [D, G]
+    labels = weights.get(LABELS)
+    if labels is None:
+        labels = np.zeros((len(vocabulary.word_labels) + 2, len(vectors)), np.float32)
+    of_sets = vocabulary.gazetteer_sets[1:].astype(np.float32) @ vectors.T  # [C - 1, D]
+    return {**weights, LABELS: np.concatenate([labels, of_sets])}

@@ -1,4 +1,4 @@
-"""EmbeddingTable: an embedding table as stored in a model folder; rows are converted to float32 on look-up."""
+"""Vectors in NumPy: an embedding table as stored in a model folder, and the vectors of characters and bigrams."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cige.data.vocabulary import UNK
+from cige.models.config import ModelConfig
+from cige.runtime.ragged import RaggedLattices
+
 
 @dataclass(frozen=True)
 class EmbeddingTable:
-    """The table that nn.embeddings.SplitEmbedding saves, memory-mapped or in memory.
+    """The table that nn.embeddings.SplitEmbedding saves, memory-mapped or in memory; a look-up gives float32.
 
     Attributes:
         tuned: float32[n_tuned, width], the first rows.
@@ -55,3 +59,29 @@ class EmbeddingTable:
         vectors = self.fixed[places].astype(np.float32)
         found[is_fixed] = vectors * self.scale[places].astype(np.float32) if len(self.scale) else vectors
         return found
+
+
+class CharVectors:
+    """Ragged lattices -> float32[sum of n_chars, C]: the vector of each character, then that of its bigram if used.
+
+    It is `nn.embeddings.LatticeVectors.chars`, with the weights of a tagger by their names in the model folder.
+    """
+
+    def __init__(self, config: ModelConfig, weights: Mapping[str, np.ndarray]):
+        self._config, self._weights = config, weights
+        self._char = EmbeddingTable.of(weights, "encoder.embeddings.char")
+        self._bigram = EmbeddingTable.of(weights, "encoder.embeddings.bigram") if config.use_bigrams else None
+
+    def __call__(self, batch: RaggedLattices) -> np.ndarray:
+        chars = self._char.rows(batch.chars)
+        if self._bigram is None:
+            return chars
+        vectors = self._bigram.rows(batch.bigrams)
+        if self._config.bigram_backoff:
+            following = np.zeros_like(chars)
+            following[:-1] = chars[1:]
+            following[np.cumsum(batch.n_chars)[batch.n_chars > 0] - 1] = 0  # no bigram at the end
+            weight, bias = (self._weights[f"encoder.embeddings.backoff.{part}"] for part in ("weight", "bias"))
+            composed = np.concatenate([chars, following], 1) @ weight.T + bias
+            vectors = np.where((batch.bigrams == UNK)[:, None], composed, vectors)
+        return np.concatenate([chars, vectors], 1)

@@ -8,13 +8,13 @@ row number is one of its table, and that numbers which decide loops are in range
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from cige.data.vocabulary import Vocabulary
 from cige.folders.checked_settings import MAX_WIDTH, check_settings
-from cige.models.flat_config import FlatConfig
+from cige.models.flat_config import DISTANCES, FlatConfig
 from cige.models.pair_grid_config import PairGridConfig
 
 if TYPE_CHECKING:
@@ -23,9 +23,8 @@ if TYPE_CHECKING:
 Shape = tuple[int, ...]
 RuntimeConfig: TypeAlias = "FlatConfig | SoftLexiconConfig"
 _EMBEDDINGS = "encoder.embeddings."
-_DISTANCES = ("hh", "th", "ht", "tt")
 _TYPES_OF_ROWS = (np.int8, np.float16, np.float32)
-_MASKS = {"allowed_start": "start", "allowed": "transitions", "allowed_end": "end"}
+CRF_MASKS = {"allowed_start": "start", "allowed": "transitions", "allowed_end": "end"}
 _PARTS = ("tuned", "fixed", "scale")
 
 
@@ -37,11 +36,7 @@ def check_weights(
     n_tags: int,
     head: PairGridConfig | None = None,
 ) -> None:
-    """Check the arrays of a FLAT or a SoftLexicon.
-
-    Args:
-        n_tags: the number of tags, or of entity types if there is a head.
-        head: the settings of a head that scores spans; None for a CRF.
+    """Check the arrays of a FLAT or a SoftLexicon with a CRF, or with a head that scores spans of `n_tags` types.
 
     Raises:
         ValueError: an array is missing, has another shape or number type than the configuration gives, or holds a
@@ -54,7 +49,7 @@ def check_weights(
     if "char_word" in widths and widths["char_word"] != widths["word"]:
         raise ValueError(f"char_word has rows of {widths['char_word']} numbers, and word of {widths['word']}")
     shapes = _flat(config, widths, vocabulary) if isinstance(config, FlatConfig) else _soft_lexicon(config, widths)
-    shapes |= _components(config, vocabulary)
+    shapes |= _backoff(config, widths) | _components(config, vocabulary)
     shapes |= _crf(config, n_tags) if head is None else _head(config, n_tags, head)
     for name, shape in shapes.items():
         if name not in weights:
@@ -64,9 +59,9 @@ def check_weights(
             raise ValueError(f"{name} is {array.dtype}{list(array.shape)}; expected float32{list(shape)}")
         if not np.isfinite(array).all():
             raise ValueError(f"{name} has numbers that are not finite")
-    masks = _MASKS if head is None else {}
+    masks = CRF_MASKS if head is None else {}
     for name in masks:
-        mask, shape = weights.get(f"crf.{name}"), shapes[f"crf.{_MASKS[name]}"]
+        mask, shape = weights.get(f"crf.{name}"), shapes[f"crf.{CRF_MASKS[name]}"]
         if mask is None or mask.dtype != np.bool_ or mask.shape != shape:
             raise ValueError(f"crf.{name} is missing or of another shape; expected bool{list(shape)}")
     # Code that asks whether an array is there must not find one whose shape nobody has checked.
@@ -76,18 +71,21 @@ def check_weights(
         raise ValueError(f"{unknown[0]} is none of the arrays that its configuration has")
 
 
+def _linear(name: str, n_out: int, n_in: int, *, bias: bool = True) -> dict[str, Shape]:
+    """The arrays of a linear layer."""
+    return {f"{name}.weight": (n_out, n_in)} | ({f"{name}.bias": (n_out,)} if bias else {})
+
+
 def _crf(config: RuntimeConfig, n_tags: int) -> dict[str, Shape]:
-    shapes: dict[str, Shape] = {"output.weight": (n_tags, _feature_width(config)), "output.bias": (n_tags,)}
+    shapes = _linear("output", n_tags, _feature_width(config))
     return shapes | {"crf.start": (n_tags,), "crf.transitions": (n_tags, n_tags), "crf.end": (n_tags,)}
 
 
 def _head(config: RuntimeConfig, n_types: int, head: PairGridConfig) -> dict[str, Shape]:
     """The arrays of `nn.pair_grid`."""
-    n_out = 2 * head.head_width * (1 if head.efficient else n_types)
-    shapes: dict[str, Shape] = {"output.pairs.weight": (n_out, _feature_width(config)), "output.pairs.bias": (n_out,)}
-    if not head.efficient:
-        return shapes
-    return shapes | {"output.types.weight": (n_types, 4 * head.head_width), "output.types.bias": (n_types,)}
+    n_sets = 1 if head.efficient else n_types
+    shapes = _linear("output.pairs", 2 * head.head_width * n_sets, _feature_width(config))
+    return shapes | (_linear("output.types", n_types, 4 * head.head_width) if head.efficient else {})
 
 
 def _check_sizes(config: RuntimeConfig) -> None:
@@ -98,8 +96,8 @@ def _check_sizes(config: RuntimeConfig) -> None:
     if not isinstance(config, FlatConfig):
         return
     distances = config.distances
-    if not distances or not set(distances) <= set(_DISTANCES) or len(set(distances)) < len(distances):
-        raise ValueError(f"config.distances is {list(distances)}; expected some of {', '.join(_DISTANCES)}")
+    if not distances or not set(distances) <= set(DISTANCES) or len(set(distances)) < len(distances):
+        raise ValueError(f"config.distances is {list(distances)}; expected some of {', '.join(DISTANCES)}")
 
 
 def _tables(config: RuntimeConfig, vocabulary: Vocabulary) -> dict[str, int]:
@@ -150,35 +148,27 @@ def _components(config: RuntimeConfig, vocabulary: Vocabulary) -> dict[str, Shap
         raise ValueError(f"config.components is {read}, but the vocabulary has {'no' if table is None else 'a'} table")
     if read is None or table is None:
         return {}
-    width, d = read.embedding_width, read.width
-    return {
-        "encoder.components.embedding.weight": (table.n_components, width),
-        "encoder.components.convolution.weight": (width, width, 3),
-        "encoder.components.convolution.bias": (width,),
-        "encoder.components.output.weight": (d, width),
-        "encoder.components.output.bias": (d,),
-    }
+    name, width = "encoder.components", read.embedding_width
+    kernel = {f"{name}.convolution.weight": (width, width, 3), f"{name}.convolution.bias": (width,)}
+    embedding = _linear(f"{name}.embedding", table.n_components, width, bias=False)
+    return embedding | kernel | _linear(f"{name}.output", read.width, width)
 
 
-def _feature_width(config: Any) -> int:
-    return config.width if isinstance(config, FlatConfig) else int(config.lstm_width)
+def _feature_width(config: RuntimeConfig) -> int:
+    return config.width if isinstance(config, FlatConfig) else config.lstm_width
+
+
+def _backoff(config: RuntimeConfig, widths: Mapping[str, int]) -> dict[str, Shape]:
+    """The layer that computes vectors of bigrams without a row from those of their characters."""
+    has_layer = config.bigram_backoff and "bigram" in widths
+    return _linear(f"{_EMBEDDINGS}backoff", widths["bigram"], 2 * widths["char"]) if has_layer else {}
 
 
 def _flat(config: FlatConfig, widths: Mapping[str, int], vocabulary: Vocabulary) -> dict[str, Shape]:
-    d, n_bigram = config.width, widths.get("bigram", 0)
-    n_char = widths["char"] + n_bigram + _components_width(config) + widths.get("char_word", 0)
-    shapes: dict[str, Shape] = {
-        "encoder.char_projection.weight": (d, n_char),
-        "encoder.char_projection.bias": (d,),
-        "encoder.word_projection.weight": (d, widths["word"]),
-        "encoder.word_projection.bias": (d,),
-        "encoder.fusion.weight.weight": (d, len(config.distances) * d),
-    }
-    if config.fusion_bias:
-        shapes["encoder.fusion.weight.bias"] = (d,)
-    if n_bigram and config.bigram_backoff:
-        shapes["encoder.embeddings.backoff.weight"] = (n_bigram, 2 * widths["char"])
-        shapes["encoder.embeddings.backoff.bias"] = (n_bigram,)
+    d = config.width
+    n_char = widths["char"] + widths.get("bigram", 0) + _components_width(config) + widths.get("char_word", 0)
+    shapes = _linear("encoder.char_projection", d, n_char) | _linear("encoder.word_projection", d, widths["word"])
+    shapes |= _linear("encoder.fusion.weight", d, len(config.distances) * d, bias=config.fusion_bias)
     if config.reads_word_labels:
         shapes["encoder.word_labels.weight"] = (len(vocabulary.word_labels) + 2, d)
     if config.reads_gazetteers:
@@ -192,29 +182,21 @@ def _flat_layer(config: FlatConfig) -> dict[str, Shape]:
     d, heads = config.width, (config.n_heads, config.head_width)
     shapes: dict[str, Shape] = {"attention.u": heads}
     for part in ("query", "value", *(("key",) if config.key_projection else ())):
-        shapes[f"attention.{part}.weight"] = (d, d)
-        if config.attention_bias:
-            shapes[f"attention.{part}.bias"] = (d,)
+        shapes |= _linear(f"attention.{part}", d, d, bias=config.attention_bias)
     if config.position_score == "exact":
         shapes |= {"attention.v": heads, "attention.relation_key.weight": (d, d)}
     else:
         shapes["attention.relation_bias.weight"] = (config.n_heads, d)
     for norm in ("attention_norm", *(() if config.shared_layer_norm else ("ff_norm",))):
         shapes |= {f"{norm}.weight": (d,), f"{norm}.bias": (d,)}
-    shapes |= {"ff_in.weight": (config.ff_width, d), "ff_in.bias": (config.ff_width,)}
-    return shapes | {"ff_out.weight": (d, config.ff_width), "ff_out.bias": (d,)}
+    return shapes | _linear("ff_in", config.ff_width, d) | _linear("ff_out", d, config.ff_width)
 
 
-def _soft_lexicon(config: Any, widths: Mapping[str, int]) -> dict[str, Shape]:
-    width = int(config.lstm_width) // 2
+def _soft_lexicon(config: SoftLexiconConfig, widths: Mapping[str, int]) -> dict[str, Shape]:
+    width = config.lstm_width // 2
     n_in = widths["char"] + widths.get("bigram", 0) + _components_width(config) + 4 * widths.get("word", 0)
-    shapes: dict[str, Shape] = {}
-    if "word" in widths:
-        shapes["encoder.soft_lexicon.none"] = (widths["word"],)
-    if widths.get("bigram") and config.bigram_backoff:
-        shapes["encoder.embeddings.backoff.weight"] = (widths["bigram"], 2 * widths["char"])
-        shapes["encoder.embeddings.backoff.bias"] = (widths["bigram"],)
-    for number in range(int(config.n_layers)):
+    shapes: dict[str, Shape] = {"encoder.soft_lexicon.none": (widths["word"],)} if "word" in widths else {}
+    for number in range(config.n_layers):
         for side in ("forward", "backward"):
             name = f"encoder.lstm.{side}_layers.{number}"
             shapes[f"{name}.weight_ih_l0"] = (4 * width, n_in if number == 0 else 2 * width)

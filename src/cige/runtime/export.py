@@ -6,17 +6,14 @@ from dataclasses import asdict
 from pathlib import Path
 
 from cige.errors import ModelError
-from cige.models.flat import FlatConfig
+from cige.models.flat_config import FlatConfig
 from cige.models.model import LatticeModel
-from cige.runtime.onnx_folder import DATA, GRAPH, write_onnx_folder
+from cige.runtime.onnx_model import DATA, GRAPH, write_onnx_folder
 from cige.text.windows import LONGEST as MAX_CHARS
 
 
 def export_onnx(model: LatticeModel, folder: Path | str, *, int8: bool = False) -> None:
-    """Write a folder that `cige.load` can read.
-
-    Args:
-        int8: store weights and embedding tables in 8 bits, which gives a smaller file and slightly different scores.
+    """Write a folder that `cige.load` can read; `int8` stores weights and tables in 8 bits, and changes scores.
 
     Raises:
         ModelError: the architecture cannot be exported, `onnx` is not installed, or the folder cannot be written.
@@ -30,11 +27,9 @@ def export_onnx(model: LatticeModel, folder: Path | str, *, int8: bool = False) 
         import onnx  # noqa: F401
     except ModuleNotFoundError as missing:
         raise ModelError(f"export to ONNX needs {missing.name}; pip install 'cige[onnx]'") from missing
-    from cige.runtime.component_rows import with_component_rows
+    from cige.runtime.component_rows import with_component_rows, with_gazetteer_rows
     from cige.runtime.flat_graph import FlatGraph
-    from cige.runtime.gazetteer_rows import with_gazetteer_rows
-    from cige.runtime.onnx_graph import GraphBuilder
-    from cige.runtime.onnx_layers import LayerBuilder
+    from cige.runtime.onnx_graph import GraphBuilder, LayerBuilder
 
     saved = {name: tensor.numpy() for name, tensor in model.weights("int8" if int8 else None).items()}
     plain, weights, vocabulary = with_component_rows(config, saved, model.vocabulary)
@@ -47,7 +42,7 @@ def export_onnx(model: LatticeModel, folder: Path | str, *, int8: bool = False) 
         outputs = {"emissions": (emissions, ["B", "T", len(model.tags)])}
         if attention is not None:
             outputs["attention"] = (attention, ["B", "T", "W"])
-        graph.save(aside / GRAPH, inputs={name: axes_of(name) for name in flat.inputs}, outputs=outputs)
+        graph.save(aside / GRAPH, inputs=flat.inputs, outputs=outputs)
 
     write_onnx_folder(
         Path(folder),
@@ -68,10 +63,3 @@ def export_onnx(model: LatticeModel, folder: Path | str, *, int8: bool = False) 
             **model.label_facts.to_manifest(),
         },
     )
-
-
-def axes_of(name: str) -> list[str]:
-    """The axes of an array of PaddedLattices."""
-    if name.startswith("n_"):
-        return ["B"]
-    return ["B", "W"] if name.startswith("word") else ["B", "T"]

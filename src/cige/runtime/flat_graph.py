@@ -15,33 +15,25 @@ import numpy as np
 import torch
 
 from cige.data.vocabulary import PAD
-from cige.models.flat import FlatConfig
+from cige.models.flat_config import DISTANCES, FlatConfig
 from cige.nn.sinusoid import sinusoid
-from cige.runtime.onnx_layers import LayerBuilder
+from cige.runtime.onnx_graph import LayerBuilder
 
-INPUTS = ("chars", "bigrams", "n_chars")
-WORD_INPUTS = ("words", "word_starts", "word_ends", "n_words")
-LABEL_INPUTS = ("word_labels",)
-MAX_RELATION = (
-    16_000_000  # maximum number of elements of R in memory (64 MB); larger R are processed in blocks of characters
-)
+INPUTS = {"chars": ["B", "T"], "bigrams": ["B", "T"], "n_chars": ["B"]}  # and their axes
+WORD_INPUTS = {"words": ["B", "W"], "word_starts": ["B", "W"], "word_ends": ["B", "W"], "n_words": ["B"]}
+LABEL_INPUTS = {"word_labels": ["B", "W"]}
+MAX_RELATION = 16_000_000  # elements of R in memory (64 MB); larger R are processed in blocks of characters
 _HIDDEN = np.array(-1e30, np.float32)  # added to the scores of masked pairs; finite, to avoid NaN
 
 
 class FlatGraph:
-    """Adds FLAT to a graph whose inputs are the arrays of PaddedLattices.
-
-    Args:
-        layers: creates the nodes of layers.
-        config: the configuration of the model.
-        max_chars: maximum T of a batch.
-    """
+    """Adds FLAT to a graph whose inputs are the arrays of PaddedLattices; `max_chars` is the maximum T of a batch."""
 
     def __init__(self, layers: LayerBuilder, config: FlatConfig, *, max_chars: int):
         self.g, self.layers, self.config = layers.graph, layers, config
         self.max_chars = max_chars
-        self.inputs: tuple[str, ...] = INPUTS + WORD_INPUTS if config.use_words else INPUTS
-        self.inputs += LABEL_INPUTS if config.reads_word_labels or config.reads_gazetteers else ()
+        self.reads_labels = config.reads_word_labels or config.reads_gazetteers
+        self.inputs = INPUTS | (WORD_INPUTS if config.use_words else {}) | (LABEL_INPUTS if self.reads_labels else {})
 
     def build(self) -> tuple[str, str | None]:
         """Emissions float[B, T, L], and attention to words float[B, T, W], as in FlatEncoder.read_words."""
@@ -58,11 +50,9 @@ class FlatGraph:
         if config.use_words:
             vectors = self.layers.table("word", g.Transpose("words", perm=[1, 0]))
             words = self.layers.linear(vectors, "encoder.word_projection")
-        if config.reads_word_labels or config.reads_gazetteers:
-            labels = g.Gather(
-                self.layers.weights["encoder.word_labels.weight"], g.Transpose("word_labels", perm=[1, 0])
-            )
-            words = g.Add(words, labels)
+        if self.reads_labels:
+            rows = g.Transpose("word_labels", perm=[1, 0])
+            words = g.Add(words, g.Gather(self.layers.weights["encoder.word_labels.weight"], rows))
         self._relate()
         attentions = []
         for k in range(config.n_layers):
@@ -157,8 +147,8 @@ class FlatGraph:
 
     def _attend(self, name: str, queries: str, nodes: str) -> tuple[str, str]:
         g, config, weights = self.g, self.config, self.layers.weights
-        scale = config.head_width**-0.5 if config.scale_scores else 1.0
         by_head = [0, 0, config.n_heads, config.head_width]
+        scale = config.score_scale
         query = self.layers.linear(queries, f"{name}.query", scale=scale)
         key = self.layers.linear(nodes, f"{name}.key") if config.key_projection else nodes
         value = self.layers.linear(nodes, f"{name}.value")
@@ -237,7 +227,7 @@ class FlatGraph:
         Few of these pairs share a row of R, and the rows of all pairs would have W * B * N * D elements.
         """
         g, config = self.g, self.config
-        tables = [g.constant(t) for t in self._distance_tables(*((name,) for name in ("hh", "th", "ht", "tt")))]
+        tables = [g.constant(t) for t in self._distance_tables(*((name,) for name in DISTANCES))]
         key_heads, key_tails = self._key_spans()
 
         def relation_of(head: str, tail: str) -> str:  # [B], [B] -> [B, N, D]

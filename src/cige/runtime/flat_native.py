@@ -11,7 +11,7 @@ import numpy as np
 from cige.errors import ModelError
 from cige.lattice.lattice import Lattice
 from cige.models.flat_config import FlatConfig
-from cige.runtime.flat_weights import InputTables, layer_fields, score_scale
+from cige.runtime.flat_weights import InputTables, layer_fields
 from cige.runtime.native import Library, Struct, address, n_threads
 from cige.runtime.native_crf import DONE, MISSING, NO_ROOM, LabelFamilies, NativeCRF, read_spans
 from cige.runtime.packed_linear import PackedLinear
@@ -25,14 +25,7 @@ _ERRORS = {1: "no memory for a work buffer; use smaller batches", 2: "a sentence
 
 
 class NativeFlat:
-    """Ragged lattices -> emissions, equal to those of NumpyFlat to about 1e-5.
-
-    Args:
-        config: the configuration of the network, without a BERT.
-        weights: all weights of the tagger, by their names in the model folder.
-        library: the compiled runtime.
-        precision: a precision that the library supports (runtime.precision).
-    """
+    """Ragged lattices -> emissions, equal to those of NumpyFlat to about 1e-5 in float32 (see runtime.precision)."""
 
     def __init__(
         self, config: FlatConfig, weights: Mapping[str, np.ndarray], library: Library, precision: str = FLOAT32
@@ -144,9 +137,8 @@ class _Described:
         self._n_lanes, self._is_known = library.constants["PANEL"] // 2, flat._input.is_known
         self._form = FLOAT32 if config.position_score == "bias" else flat._attention
         shape = (config.n_layers, relations.max_reach + 2, relations.max_reach + 1)
-        self._tables = np.zeros(
-            shape, np.uintp
-        )  # addresses for queries that are characters, then for words of each length
+        # Addresses for queries that are characters, then for words of each length.
+        self._tables = np.zeros(shape, np.uintp)
         self._kept: list[np.ndarray] = []
         self._model: tuple[RowReader, NativeCRF, Struct] | None = None
         self._layers = [
@@ -168,7 +160,7 @@ class _Described:
             is_masked_by_distance=config.max_distance is not None,
             attention=library.constants[flat._attention.upper()],
             n_char_numbers=flat._input.n_char_numbers,
-            scale=score_scale(config),
+            scale=np.float32(config.score_scale),
             **flat._input.fields,
             output=flat._output.struct,
             layers=library.array(self._layers),

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from cige.models.flat_config import FlatConfig
-from cige.runtime.char_vectors import CharVectors
-from cige.runtime.embedding_table import EmbeddingTable
+from cige.runtime.embedding_table import CharVectors, EmbeddingTable
 from cige.runtime.ragged import RaggedLattices
 from cige.runtime.relations import Relations, RelationTables
 
@@ -22,12 +21,7 @@ HIDDEN = np.float32(-1e30)
 
 
 class NumpyFlat:
-    """Ragged lattices -> emissions.
-
-    Args:
-        config: the configuration of the network, without a BERT.
-        weights: all weights of the tagger, by their names in the model folder.
-    """
+    """Ragged lattices -> emissions."""
 
     def __init__(self, config: FlatConfig, weights: Mapping[str, np.ndarray]):
         self._config, self._weights = config, weights
@@ -51,7 +45,10 @@ class NumpyFlat:
         """The emissions; what `read_words` returns besides is added to `attention`."""
         config = self._config
         n_chars = len(batch.chars)
-        x = self._linear(self._char_input(batch), "encoder.char_projection")
+        chars = self._chars(batch)
+        if self._char_word is not None:
+            chars = np.concatenate([chars, self._char_word.rows(batch.chars)], 1)
+        x = self._linear(chars, "encoder.char_projection")
         if config.use_words:
             words = self._linear(self._word.rows(batch.words), "encoder.word_projection")
             if (config.reads_word_labels or config.reads_gazetteers) and batch.labels is not None:
@@ -64,11 +61,6 @@ class NumpyFlat:
             x = self._layer(number, x, n_asking, batch, relations, attention)
         return self._linear(x[:n_chars], "output")
 
-    def _char_input(self, batch: RaggedLattices) -> np.ndarray:
-        """float32[sum of n_chars, C]."""
-        chars = self._chars(batch)
-        return chars if self._char_word is None else np.concatenate([chars, self._char_word.rows(batch.chars)], 1)
-
     def _layer(
         self,
         number: int,
@@ -80,7 +72,7 @@ class NumpyFlat:
     ) -> np.ndarray:
         """float32[n_asking, D], for the query nodes; that of each sentence is added to `attention`, if given."""
         config, name = self._config, f"encoder.layers.{number}"
-        scale = np.float32(config.head_width**-0.5 if config.scale_scores else 1.0)
+        scale = np.float32(config.score_scale)
         query = self._linear(x[:n_asking], f"{name}.attention.query") * scale
         key = self._linear(x, f"{name}.attention.key") if config.key_projection else x
         value = self._linear(x, f"{name}.attention.value")

@@ -18,7 +18,7 @@ from cige.models.flat_config import FlatConfig
 from cige.nn.memory import zeros_on_demand
 from cige.runtime.embedding_table import EmbeddingTable
 from cige.runtime.native import Library, Struct
-from cige.runtime.packed_linear import PackedLinear
+from cige.runtime.packed_linear import PackedLinear, parts_padded
 from cige.runtime.row_products import in_one_thread, row_by_row
 
 
@@ -49,8 +49,8 @@ class InputTables:
         words, word_bias = _folded(config, weights, "encoder.word_projection")
         n_bigram = bigram.width if bigram is not None else 0
         of_char, of_bigram, of_char_word = np.split(chars, [self._char.width, self._char.width + n_bigram], axis=1)
-        self._from_char = self._in_parts(np.concatenate([of_char, of_char_word], 1))  # [4 step, C]
-        self._bias = self._in_parts(char_bias)
+        self._from_char = parts_padded(np.concatenate([of_char, of_char_word], 1), 4, self.step)  # [4 step, C]
+        self._bias = parts_padded(char_bias, 4, self.step)
         has_backoff = bigram is not None and config.bigram_backoff
         if has_backoff:  # contributions of the two characters' vectors to a bigram
             halves = np.split(weights["encoder.embeddings.backoff.weight"], 2, axis=1)
@@ -60,15 +60,15 @@ class InputTables:
             bias = weights["encoder.embeddings.backoff.bias"]
             self._bias = np.concatenate([self._bias, bias, np.zeros_like(bias)])
         self.n_char_numbers = len(self._from_char)
-        self._char_rows = zeros_on_demand(
-            (len(self._char), self.n_char_numbers)
-        )  # only rows of cached characters use memory
+        # Only rows of cached characters use memory.
+        self._char_rows = zeros_on_demand((len(self._char), self.n_char_numbers))
         self.is_known = np.zeros(len(self._char), bool)
         label_rows = None  # the model ignores labels of words
         if config.reads_word_labels or config.reads_gazetteers:
-            labels = _of_labels(config, weights)
-            label_rows = np.zeros((len(labels), 4 * self.step), np.float32)
-            label_rows[:] = self._in_parts(labels.T).T
+            labels = weights["encoder.word_labels.weight"].astype(np.float64)
+            parts = [in_one_thread(labels, part.T) for part, _ in _query_key_value(config, weights, 0)]
+            labels = np.concatenate([labels, *parts], 1)  # [n, 4D], what a label adds to [x | q | k | v]
+            label_rows = np.ascontiguousarray(parts_padded(labels.T, 4, self.step).T)
         unused = np.zeros((4 * config.width, 1), np.float32)
         self.fields = {
             "char_rows": self._char_rows,
@@ -92,28 +92,12 @@ class InputTables:
         self._char_rows[new] = row_by_row(np.concatenate(vectors, 1), self._from_char) + self._bias
         self.is_known[new] = True
 
-    def _in_parts(self, x: np.ndarray) -> np.ndarray:
-        """[4 D, ...] -> float32[4 step, ...]."""
-        parts = np.zeros((4, self.step, *x.shape[1:]), np.float32)
-        parts[:, : len(x) // 4] = x.reshape(4, -1, *x.shape[1:])
-        return parts.reshape(-1, *x.shape[1:])
-
 
 def _folded(config: FlatConfig, weights: Mapping[str, np.ndarray], name: str) -> tuple[np.ndarray, np.ndarray]:
     """Weight [4D, n_in] and bias [4D] of x and of the first layer's query, key and value."""
     weight, bias = (weights[f"{name}.{part}"].astype(np.float64) for part in ("weight", "bias"))
-    made = [(weight, bias)]
-    for part, own in _query_key_value(config, weights, 0):
-        made.append((in_one_thread(part, weight), part @ bias + own))
-    return np.concatenate([w for w, _ in made]), np.concatenate([b for _, b in made])
-
-
-def _of_labels(config: FlatConfig, weights: Mapping[str, np.ndarray]) -> np.ndarray:
-    """float64[n, 4D]: the contribution of the label of a word to its x, query, key and value in the first layer."""
-    labels = weights["encoder.word_labels.weight"].astype(np.float64)
-    return np.concatenate(
-        [labels, *(in_one_thread(labels, part.T) for part, _ in _query_key_value(config, weights, 0))], 1
-    )
+    made = [(in_one_thread(part, weight), part @ bias + own) for part, own in _query_key_value(config, weights, 0)]
+    return _joined([(weight, bias), *made])
 
 
 def _query_key_value(
@@ -150,7 +134,7 @@ def layer_fields(
         weight, bias = (np.ascontiguousarray(own[f"{name}.{part}"], np.float32) for part in ("weight", "bias"))
         return library.struct("Norm", weight=weight, bias=bias)
 
-    scale = score_scale(config)
+    scale = np.float32(config.score_scale)
     u = np.ascontiguousarray(own["attention.u"]).reshape(-1) * scale
     first = linear(*_joined(_query_key_value(config, weights, number)), n_parts=3).struct if number else None
     return {
@@ -161,10 +145,6 @@ def layer_fields(
         "u": u,
         "v": u if config.position_score == "bias" else own["attention.v"].reshape(-1) * scale,
     }
-
-
-def score_scale(config: FlatConfig) -> np.float32:
-    return np.float32(config.head_width**-0.5 if config.scale_scores else 1.0)
 
 
 def _joined(parts: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:

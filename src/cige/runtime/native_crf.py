@@ -21,11 +21,10 @@ class NativeCRF:
     """A trained chain over L tags.
 
     Args:
-        start, transitions, end: float64[L], [L, L] from (row) to (column), [L]; -inf where forbidden.
+        start, transitions, end: as in NumpyCRF.
         tags: the L tag names, in `scheme`. Spans of UNKNOWN_TYPE are only returned for sentences with a user word of a
             type that the model lacks, since their label depends on it (tagging.user_rules).
         max_lengths: label -> maximum length in characters; other labels have no limit.
-        library: the compiled runtime.
 
     Attributes:
         labels: the entity types, indexed by the label numbers of spans of sentences without rules.
@@ -55,22 +54,21 @@ class NativeCRF:
     def chain(self, *, has_unknown: bool = False, n_slots: int | None = None) -> NativeChain:
         """The chain of sentences that may have spans of UNKNOWN_TYPE, and `n_slots` sets of copies for their blocked
         spans, or no such spans if it is None. It is made when it is first needed, and kept."""
-        found = self._chains.get((has_unknown, n_slots))
-        if found is None:
-            if n_slots is None:
-                left_out = None if has_unknown else UNKNOWN_TYPE
-                found = NativeChain.of_tags(
-                    self._crf,
-                    tags=self._tags,
-                    scheme=self._scheme,
-                    left_out=left_out,
-                    max_lengths=self._max_lengths,
-                    library=self.library,
-                )
-            else:
-                found = self.chain(has_unknown=has_unknown).with_copies(self._scheme, n_slots=n_slots)
-            found = self._chains.setdefault((has_unknown, n_slots), found)  # of threads that make it, one's is kept
-        return found
+        key = has_unknown, n_slots
+        if key in self._chains:
+            return self._chains[key]
+        if n_slots is not None:
+            made = self.chain(has_unknown=has_unknown).with_copies(self._scheme, n_slots=n_slots)
+        else:
+            made = NativeChain.of_tags(
+                self._crf,
+                tags=self._tags,
+                scheme=self._scheme,
+                left_out=None if has_unknown else UNKNOWN_TYPE,
+                max_lengths=self._max_lengths,
+                library=self.library,
+            )
+        return self._chains.setdefault(key, made)  # of threads that make it, one's is kept
 
     def spans(
         self,
@@ -123,10 +121,8 @@ class LabelFamilies:
 
     Args:
         families: reported label -> the labels that are reported as it.
-        thresholds: reported label -> minimum probability of its spans, greater than 0; None returns only the best
-            spans.
+        thresholds: reported label -> minimum probability of its spans, above 0; None returns only the best spans.
         labels: the labels of the chain.
-        library: the compiled runtime.
 
     Attributes:
         names: the reported labels, indexed by the label numbers of candidates.

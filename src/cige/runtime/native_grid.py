@@ -1,13 +1,13 @@
 """NativeGridModel: a model of nested entities for prediction without PyTorch.
 
-It reads the folders of models.grid_model.GridModel whose head scores spans. The encoder and the linear layer behind it
-are those of a NativeModel, in C if the package was built with a compiler.
+It reads the folders of GridModel whose head scores spans. The encoder and the linear layer behind it are those of a
+NativeModel, in C if the package was built with a compiler.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,20 +19,12 @@ from cige.runtime.native_model import NativeModel
 from cige.runtime.span_scores import SpanScores
 from cige.runtime.tagger_folder import TaggerFolder
 
-if TYPE_CHECKING:
-    from cige.models.model import LatticeModel
-
 
 @dataclass
 class NativeGridModel(NativeModel):
     """The counterpart of GridModel for prediction; its `tags` are the labels, and `crf` and `chain` are None.
 
-    `emissions` returns float32[B, T, M, K], the score of the span [i, i + m + 1) and label k at [i, m, k], which
-    `cige.tagging.pair_grid` decodes.
-
-    Attributes:
-        pair_grid: the settings of the head.
-        head: computes the scores of spans from what the network returns.
+    Its `head` computes the scores of spans from what the network returns.
     """
 
     pair_grid: PairGridConfig = field(kw_only=True)
@@ -53,9 +45,3 @@ class NativeGridModel(NativeModel):
         assert read.pair_grid is not None
         head = SpanScores(read.pair_grid, read.weights, len(read.facts["tags"]))
         return {"crf": None, "chain": None, "pair_grid": read.pair_grid, "head": head}
-
-    @classmethod
-    def _torch_class(cls) -> type[LatticeModel]:
-        from cige.models.grid_model import GridModel
-
-        return GridModel

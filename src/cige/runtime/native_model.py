@@ -14,24 +14,24 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from cige.data.model_words import must_fit_manifest, save_words
+from cige.data.model_words import must_fit_manifest, save_words, saving
 from cige.data.vocabulary import Vocabulary
 from cige.entities.label_facts import LabelFacts
-from cige.errors import LexiconError, ModelError
-from cige.folders.atomic import atomic_folder
-from cige.folders.kinds import TAGGER
-from cige.folders.manifest import refuse_to_replace, write_manifest
+from cige.errors import ModelError
+from cige.folders.kinds import GRID_TAGGER, TAGGER
+from cige.folders.manifest import write_manifest
 from cige.json_text import JsonObject
 from cige.lattice.lattice import Lattice
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.names_list import NamesList
 from cige.nn.crf_numpy import NumpyCRF
 from cige.runtime import native
+from cige.runtime.component_rows import with_component_rows
 from cige.runtime.expected_arrays import RuntimeConfig
 from cige.runtime.flat_native import NativeFlat
 from cige.runtime.native_crf import LabelFamilies, NativeCRF
 from cige.runtime.native_rules import NativeRules
-from cige.runtime.network import Network, network_of, without_components
+from cige.runtime.network import Network, network_of
 from cige.runtime.precision import FLOAT32
 from cige.runtime.ragged import RaggedLattices, RowReader, closed_chars, padded
 from cige.runtime.tagger_folder import WEIGHTS, TaggerFolder, opened
@@ -46,19 +46,14 @@ if TYPE_CHECKING:
 class NativeModel:
     """The counterpart of LatticeModel for prediction, which reads the same folders.
 
+    Attributes are those of LatticeModel, and the following.
+
     Attributes:
         network: the encoder and the output layer.
-        rows: converts lattices to rows of the tables.
-        vocabulary: the rows of the tables.
-        lexicon: the words of its lattices, to which users add words.
-        crf: the CRF that scores tag sequences.
-        chain: the compiled CRF, or None.
-        config: the configuration of the network; `architecture` is its name.
-        tags: the L tag names; `scheme` is their tag scheme, and `labels` are the entity labels, sorted.
+        rows: converts lattices to rows of the tables, which are those of `vocabulary`.
+        chain: the compiled `crf`, or None.
         weights_file: the opened file of weights, which is mapped.
-        folder: the model folder.
-        manifest: the manifest of the folder.
-        label_facts: facts about the labels.
+        folder, manifest: the model folder and its manifest.
         names: the list of names that was given instead of the folder's own; None if none was.
         wanted_precision: the requested precision; if it is "auto", a copy on another machine chooses its own precision.
         n_threads: the number of threads that prediction may use; None for `cige.runtime.native.n_threads()`.
@@ -218,18 +213,13 @@ class NativeModel:
             ModelError: PyTorch is not installed.
         """
         try:
-            torch_class = self._torch_class()
+            from cige.models.model import GridModel, LatticeModel
         except ModuleNotFoundError as missing:
             raise ModelError(f'{self.folder}: this needs {missing.name}; pip install "cige[train]"') from missing
         if self._torch_form is None:
-            self._torch_form = torch_class.load(self.folder, self.names)
+            kind = GridModel if self.kind == GRID_TAGGER else LatticeModel
+            self._torch_form = kind.load(self.folder, self.names)
         return replace(self._torch_form, lexicon=self.lexicon)
-
-    @classmethod
-    def _torch_class(cls) -> type[LatticeModel]:
-        from cige.models.model import LatticeModel
-
-        return LatticeModel
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the model as its folder, so that processes share the mapped weights; see `_reopened`."""
@@ -242,16 +232,11 @@ class NativeModel:
         Raises:
             ModelError: `folder` contains something else, or writing failed; the previous content is unchanged.
         """
-        folder = Path(folder)
-        refuse_to_replace(folder, kind=self.kind, error=ModelError)
         facts = {name: value for name, value in self.manifest.items() if name != "files"}
-        try:
-            with atomic_folder(folder) as aside:
-                (aside / WEIGHTS).write_bytes(self.weights_file)
-                words = save_words(aside, self.vocabulary, self.lexicon)
-                write_manifest(aside, **(facts | words | self.label_facts.to_manifest()))
-        except (OSError, LexiconError) as reason:
-            raise ModelError(f"{folder}: not saved ({reason}); what was there before is unchanged") from reason
+        with saving(Path(folder), self.kind) as aside:
+            (aside / WEIGHTS).write_bytes(self.weights_file)
+            words = save_words(aside, self.vocabulary, self.lexicon)
+            write_manifest(aside, **(facts | words | self.label_facts.to_manifest()))
 
     @classmethod
     def load(
@@ -279,7 +264,9 @@ class NativeModel:
         with opened(folder, names, kind=cls.kind) as read:
             with must_fit_manifest(read.folder):
                 label_facts = LabelFacts.from_manifest(read.facts)
-                plain = without_components(cls._with_output(read))
+                plain = cls._with_output(read)
+                config, weights, vocabulary = with_component_rows(plain.config, plain.weights, plain.vocabulary)
+                plain = replace(plain, config=config, weights=weights, vocabulary=vocabulary)
                 network = network_of(plain, library, precision, kernels)
                 head = cls._of_head(read, label_facts, library)
             for part in (network, head["chain"]):
@@ -287,7 +274,7 @@ class NativeModel:
                     part.n_threads = n_threads
             return cls(
                 network=network,
-                rows=RowReader(plain.vocabulary, library, reads_gazetteers=read.config.reads_gazetteers),
+                rows=RowReader(vocabulary, library, reads_gazetteers=read.config.reads_gazetteers),
                 vocabulary=read.vocabulary,
                 lexicon=read.lexicon,
                 **head,

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from cige import instruction_sets
 from cige.models.flat_config import FlatConfig
 from cige.runtime import native
+from cige.runtime.component_rows import with_gazetteer_rows
 from cige.runtime.flat_native import NativeFlat
-from cige.runtime.gazetteer_rows import with_gazetteer_rows
 from cige.runtime.precision import FLOAT32, available, chosen
 from cige.runtime.tagger_folder import TaggerFolder
 
@@ -23,7 +22,10 @@ Network: TypeAlias = "NativeFlat | NumpyFlat | RuntimeSoftLexicon"
 
 
 def network_of(read: TaggerFolder, library: native.Library | None, precision: str, kernels: str | None) -> Network:
-    """The network of a folder; modules of other networks are not imported, which makes the first prediction faster."""
+    """The network of a folder, whose configuration names no BERT; NumPy computes it if there is no `library`.
+
+    Modules of other networks are not imported, which makes the first prediction faster.
+    """
     config = read.config
     if isinstance(config, FlatConfig):
         weights = with_gazetteer_rows(read.weights, read.vocabulary)
@@ -37,16 +39,6 @@ def network_of(read: TaggerFolder, library: native.Library | None, precision: st
 
     chosen(precision, [FLOAT32], of="a SoftLexicon")
     return RuntimeSoftLexicon(config, read.weights, read.vocabulary, library)
-
-
-def without_components(read: TaggerFolder) -> TaggerFolder:
-    """The same network with the vectors of components in those of characters (see runtime.component_rows)."""
-    if read.config.components is None:
-        return read
-    from cige.runtime.component_rows import with_component_rows
-
-    config, weights, vocabulary = with_component_rows(read.config, read.weights, read.vocabulary)
-    return replace(read, config=config, weights=weights, vocabulary=vocabulary)
 
 
 def _cause_of_refusal(wanted: str, library: native.Library | None, kernels: str | None) -> dict[str, str]:

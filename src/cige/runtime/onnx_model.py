@@ -1,51 +1,80 @@
-"""OnnxModel: an exported model with ONNX Runtime, without PyTorch."""
+"""OnnxModel: an exported model with ONNX Runtime, without PyTorch.
+
+Its folder is written completely or not at all, and contains
+
+manifest.json           kind, tags, labels, longest input, and the size and sha256 of every file
+model.onnx              rows of the tables -> emissions (and attention to words)
+model.onnx.data         its weights and tables, which are memory-mapped, so that only the rows of a text are read
+crf.safetensors         scores of first tags, tag pairs and last tags
+vocabulary.safetensors, lexicon/    as in all model folders
+"""
 
 from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from safetensors.numpy import load_file
+from safetensors.numpy import load_file, save_file
 
-from cige.data.model_words import load_words, must_fit_manifest
+from cige.data.model_words import load_words, must_fit_manifest, save_words, saving
 from cige.data.padding import pad_lattices
-from cige.data.tags import are_tags_of
 from cige.data.vocabulary import EncodedLattice, Vocabulary
 from cige.entities.label_facts import LabelFacts
 from cige.errors import ModelError
 from cige.folders.kinds import ONNX
-from cige.folders.manifest import read_manifest
+from cige.folders.manifest import read_manifest, write_manifest
 from cige.json_text import JsonObject
 from cige.lattice.lattice import Lattice
 from cige.lexicon.lexicon import Lexicon
+from cige.models.pair_grid_config import head_of_manifest
 from cige.nn.crf_numpy import NumpyCRF
-from cige.runtime.onnx_folder import CRF, DATA, GRAPH, VERSION, write_onnx_folder
 
 if TYPE_CHECKING:
     from cige.models.model import LatticeModel
+
+VERSION = 1
+GRAPH, DATA, CRF = "model.onnx", "model.onnx.data", "crf.safetensors"
+
+
+def write_onnx_folder(
+    folder: Path,
+    *,
+    write_graph: Callable[[Path], None],
+    crf: NumpyCRF,
+    vocabulary: Vocabulary,
+    lexicon: Lexicon,
+    facts: JsonObject,
+) -> None:
+    """Write an exported model, completely or not at all.
+
+    Args:
+        write_graph: writes GRAPH and DATA to the given folder.
+        facts: values for the manifest, including `n_tuned` (see load_words).
+
+    Raises:
+        ModelError: `folder` contains something else, or writing failed; the previous content is unchanged.
+    """
+    with saving(folder, ONNX) as aside:
+        write_graph(aside)
+        save_file({"start": crf.start, "transitions": crf.transitions, "end": crf.end}, aside / CRF)
+        words = save_words(aside, vocabulary, lexicon)
+        write_manifest(aside, **(facts | words | {"kind": ONNX, "version": VERSION}))
 
 
 @dataclass
 class OnnxModel:
     """The counterpart of LatticeModel for prediction (see PredictionModel) that reads an exported folder.
 
+    Attributes are those of NativeModel, and the following.
+
     Attributes:
         session: the onnxruntime.InferenceSession of the graph.
-        vocabulary: the rows of its tables.
-        lexicon: the words of its lattices, to which users add words.
-        crf: the CRF that scores tag sequences.
-        tags: the L tag names; `scheme` is their tag scheme.
-        labels: entity labels, sorted.
-        architecture: name of the network that was exported.
         max_chars: maximum T of a batch.
-        label_facts: facts about the labels.
-        folder: the folder with the graph and the weights.
-        manifest: the manifest of the folder.
     """
 
     session: Any
@@ -144,18 +173,13 @@ class OnnxModel:
         vocabulary, lexicon = load_words(folder, facts)
         session = _open(folder)
         with must_fit_manifest(folder):
-            if not are_tags_of(facts["tags"], facts["labels"], facts["scheme"]):
-                raise ValueError(f"{len(facts['tags'])} tags that are not those of its labels in {facts['scheme']}")
+            head_of_manifest(facts)  # there is none, but tags are checked
             model = cls(
                 session=session,
                 vocabulary=vocabulary,
                 lexicon=lexicon,
                 crf=NumpyCRF(**load_file(folder / CRF)),
-                tags=facts["tags"],
-                labels=facts["labels"],
-                scheme=facts["scheme"],
-                architecture=facts["architecture"],
-                max_chars=facts["max_chars"],
+                **{name: facts[name] for name in ("tags", "labels", "scheme", "architecture", "max_chars")},
                 label_facts=LabelFacts.from_manifest(facts),
                 folder=folder.resolve(),
                 manifest=facts,

@@ -55,8 +55,7 @@ def open_tagger(
     if n_threads is not None:
         raise ModelError(f"given n_threads={n_threads}; PyTorch computes this model, so call torch.set_num_threads")
     chosen(precision, [FLOAT32], of="PyTorch, which computes this model,")
-    from cige.models.grid_model import GridModel
-    from cige.models.model import LatticeModel
+    from cige.models.model import GridModel, LatticeModel
     from cige.nn.device import prediction_device
 
     where = prediction_device(device)

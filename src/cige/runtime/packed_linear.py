@@ -11,11 +11,9 @@ CACHE_LINE = 64
 
 
 class PackedLinear:
-    """Weights in panels.
+    """Weights float[n_out, n_in] and a bias float[n_out] in panels.
 
     Args:
-        weight: float[n_out, n_in].
-        bias: float[n_out], or None.
         n_parts: number of equal parts of the outputs, each of which is padded to whole panels.
         precision: a precision that the library supports (runtime.precision).
 
@@ -36,11 +34,11 @@ class PackedLinear:
         panel = library.panel_width()
         n_in, width = weight.shape[1], len(weight) // n_parts
         padded_width = -(-width // panel) * panel
-        weight = _parts_padded(weight, n_parts, padded_width)
-        self.n_in, self.n_out = n_in, n_parts * padded_width
+        weight = parts_padded(weight, n_parts, padded_width)
+        self.n_out = n_parts * padded_width
         own_bias, own_scales = aligned(self.n_out), None
         if bias is not None:
-            own_bias[:] = _parts_padded(bias, n_parts, padded_width)
+            own_bias[:] = parts_padded(bias, n_parts, padded_width)
         if precision == BFLOAT16:
             rows = in_groups(to_bfloat16(weight), 0, library.group_bytes())
         elif precision in (INT8, INT16):
@@ -76,7 +74,7 @@ def in_groups(rows: np.ndarray, filling: int, n_bytes: int) -> np.ndarray:
     return padded.view({4: np.uint32, 8: np.uint64}[n_bytes])
 
 
-def _parts_padded(x: np.ndarray, n_parts: int, width: int) -> np.ndarray:
+def parts_padded(x: np.ndarray, n_parts: int, width: int) -> np.ndarray:
     """float32, with each of the equal parts of the first axis padded with zeros to `width`."""
     parts = np.split(x, n_parts)
     padded = np.zeros((n_parts, width, *x.shape[1:]), np.float32)

@@ -77,17 +77,15 @@ def to_bfloat16(x: np.ndarray) -> np.ndarray:
 
 def to_int8(weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Quantise float[n_out, n_in] to int8[n_out, n_in] and the scales float32[n_out]."""
-    whole, scales = _in_steps(weight, 127)
-    return whole.astype(np.int8), scales
+    return _in_steps(weight, 127, np.int8)
 
 
 def to_int16(weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Quantise float[n_out, n_in] to int16[n_out, n_in] from -2047 to 2047 and the scales float32[n_out]."""
-    whole, scales = _in_steps(weight, 2047)
-    return whole.astype(np.int16), scales
+    return _in_steps(weight, 2047, np.int16)
 
 
-def _in_steps(weight: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
+def _in_steps(weight: np.ndarray, most: int, dtype: type) -> tuple[np.ndarray, np.ndarray]:
     highest = np.abs(weight).max(axis=1, initial=0).astype(np.float32)
     factor = np.where(highest > 0, most / np.where(highest > 0, highest, 1), 0)
-    return np.rint(weight * factor[:, None]), (highest / most).astype(np.float32)
+    return np.rint(weight * factor[:, None]).astype(dtype), (highest / most).astype(np.float32)

@@ -55,11 +55,7 @@ def joined(lattices: Sequence[Lattice]) -> tuple[np.ndarray, np.ndarray, str, np
 
 
 def packed(lattices: Sequence[Lattice], labels: np.ndarray | None, library: Library) -> Struct:
-    """The struct Lattices of native/rows_of_tables.h.
-
-    Args:
-        labels: int32[sum of n_words]; see RaggedLattices.
-    """
+    """The struct Lattices of native/rows_of_tables.h, with `labels` as in RaggedLattices."""
     n_chars, n_words, text, matches = joined(lattices)
     return library.struct(
         "Lattices",
@@ -97,10 +93,9 @@ def padded(rows: np.ndarray, n_chars: np.ndarray, width: int) -> np.ndarray:
 
 
 class RowReader:
-    """Converts lattices to RaggedLattices with the vocabulary of a model.
+    """Converts lattices to RaggedLattices with the vocabulary of a model, in NumPy if there is no `library`.
 
     Args:
-        library: the compiled runtime, or None for NumPy.
         reads_gazetteers: whether the network adds vectors of the gazetteers of a word to its vector.
 
     Attributes:

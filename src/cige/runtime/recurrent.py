@@ -7,18 +7,11 @@ from collections.abc import Mapping
 import numpy as np
 
 from cige.runtime.native import Library, n_threads
-from cige.runtime.packed_linear import PackedLinear
+from cige.runtime.packed_linear import PackedLinear, parts_padded
 
 
 class BiLstm:
-    """The counterpart of nn.recurrent.BiRecurrent.
-
-    Args:
-        weights: all weights of the tagger.
-        name: the prefix of the names of these layers.
-        n_layers: number of stacked layers.
-        library: the compiled runtime, or None for NumPy.
-    """
+    """The counterpart of nn.recurrent.BiRecurrent, whose weights have names that begin with `name`."""
 
     def __init__(self, weights: Mapping[str, np.ndarray], name: str, *, n_layers: int, library: Library | None):
         self._layers = [_Layer(weights, name, k, library) for k in range(n_layers)]
@@ -50,7 +43,7 @@ class _Layer:
             forward, backward = (self._packed(weight, library).struct for weight in self._recurrent)
             self._struct = library.struct("Lstm", width=self._padded_width, forward=forward, backward=backward)
             library.model(lstm=self._struct)
-            inputs, biases = ([self._in_parts(x) for x in of_both] for of_both in (inputs, biases))
+            inputs, biases = ([parts_padded(x, 4, self._padded_width) for x in of_both] for of_both in (inputs, biases))
         self._input, self._bias = np.concatenate(inputs), np.concatenate(biases)
 
     def read(self, x: np.ndarray, first: np.ndarray, n_chars: np.ndarray) -> np.ndarray:
@@ -86,12 +79,6 @@ class _Layer:
             state[:running] = _sigmoid(o) * np.tanh(cell[:running])
             out[rows] = state[:running]
         return out
-
-    def _in_parts(self, x: np.ndarray) -> np.ndarray:
-        """[4 width, ...] -> float32[4 * padded width, ...]."""
-        parts = np.zeros((4, self._padded_width, *x.shape[1:]), np.float32)
-        parts[:, : self.width] = x.reshape(4, self.width, *x.shape[1:])
-        return parts.reshape(-1, *x.shape[1:])
 
     def _packed(self, weight: np.ndarray, library: Library) -> PackedLinear:
         """Pack weights [4 width, width], for states padded to whole panels."""

@@ -11,8 +11,7 @@ import numpy as np
 
 from cige.data.vocabulary import USER, Vocabulary
 from cige.models.soft_lexicon_config import SoftLexiconConfig
-from cige.runtime.char_vectors import CharVectors
-from cige.runtime.embedding_table import EmbeddingTable
+from cige.runtime.embedding_table import CharVectors, EmbeddingTable
 from cige.runtime.native import Library
 from cige.runtime.ragged import RaggedLattices
 from cige.runtime.recurrent import BiLstm
@@ -22,14 +21,7 @@ B, M, E, S = range(N_SETS)
 
 
 class RuntimeSoftLexicon:
-    """Ragged lattices -> emissions.
-
-    Args:
-        config: the configuration of the network, without a BERT.
-        weights: all weights of the tagger, by their names in the model folder.
-        vocabulary: the vocabulary, with the counts of words in the training text.
-        library: the compiled runtime, or None for NumPy.
-    """
+    """Ragged lattices -> emissions; `vocabulary` has the counts of words in the training text."""
 
     def __init__(
         self,

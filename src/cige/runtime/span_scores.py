@@ -19,13 +19,7 @@ MIN_BLOCK = 32  # characters of a block; smaller blocks make more products than 
 
 
 class SpanScores:
-    """Vectors of starts and ends -> scores of spans.
-
-    Args:
-        config: the settings of the head, which scores spans; `max_length` is the maximum length M of an entity.
-        weights: the arrays of the head, by their names in the model folder.
-        n_types: the number K of entity types.
-    """
+    """Vectors of starts and ends -> scores of spans of K types; `config.max_length` is the maximum length M."""
 
     def __init__(self, config: PairGridConfig, weights: Mapping[str, np.ndarray], n_types: int):
         assert config.max_length is not None
@@ -101,13 +95,11 @@ def _scale(config: PairGridConfig) -> np.float32:
 
 
 def banded_products(queries: np.ndarray, keys: np.ndarray, band: int, out: np.ndarray) -> None:
-    """Write q_i . k_{i + m} for 0 <= m < M to out[:, i, m].
+    """Write q_i . k_{i + m} for 0 <= m < M to out[:, i, m], float32[K, n or more, M].
 
     Args:
         queries: float32[K, n, D].
         keys: float32[K, D, n + M - 1].
-        band: M.
-        out: float32[K, n or more, M].
     """
     n_sets, n_chars, _ = queries.shape
     step = max(MIN_BLOCK, band)

@@ -12,20 +12,19 @@ from pathlib import Path
 import numpy as np
 
 from cige.data.model_words import VOCABULARY, load_words, must_fit_manifest
-from cige.data.tags import allowed_transitions, are_tags_of
 from cige.data.vocabulary import Vocabulary
 from cige.errors import ModelError
 from cige.folders.hub import is_bundled
-from cige.folders.kinds import GRID_TAGGER, TAGGER
+from cige.folders.kinds import TAGGER
 from cige.folders.manifest import checking_contents, read_manifest
 from cige.folders.mapped_arrays import arrays_in, map_file
 from cige.json_text import JsonObject
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.names_list import NamesList
 from cige.models.config import config_from_json
-from cige.models.pair_grid_config import PairGridConfig, pair_grid_of
+from cige.models.pair_grid_config import PairGridConfig, head_of_manifest
 from cige.nn.crf_numpy import NumpyCRF
-from cige.runtime.expected_arrays import RuntimeConfig, check_weights
+from cige.runtime.expected_arrays import CRF_MASKS, RuntimeConfig, check_weights
 
 VERSION = 1  # version of the folder format, as in models.model
 WEIGHTS = "model.safetensors"
@@ -64,11 +63,9 @@ class TaggerFolder:
         config: the configuration of the network.
         weights_file: the mapped file of all arrays; it remains valid if the file is replaced later.
         weights: its arrays by name, read-only; float32 except for the rows of tables.
-        vocabulary, lexicon: as in LatticeModel.
         crf: the CRF that scores tag sequences; None in a model of nested entities.
-        pair_grid: the settings of the head of such a model, or None.
         facts: the manifest.
-        folder: the path of the folder.
+        pair_grid: the settings of the head of a model of nested entities, or None.
     """
 
     config: RuntimeConfig
@@ -81,71 +78,57 @@ class TaggerFolder:
     folder: Path
     pair_grid: PairGridConfig | None = None
 
-    @classmethod
-    def open(cls, folder: Path, facts: JsonObject, names: NamesList | None = None) -> TaggerFolder:
-        """Read a folder after checking the sizes of its files; `opened` also compares their content.
-
-        Args:
-            facts: its manifest, as returned by `read_manifest`.
-            names: a list of names instead of the model's own.
-
-        Raises:
-            ModelError: a file is missing, truncated or not of a model, the lexicon is not that of the model, or the
-                runtime does not support the architecture.
-        """
-        if not isinstance(facts.get("config"), dict):
-            raise ModelError(f"{folder}: its manifest has no settings of a network; copy or save it again")
-        if not _is_readable(facts):
-            raise ModelError(
-                f"{folder}: a model of architecture {str(facts.get('architecture'))[:40]!r}"
-                f"{' with BERT features' if facts['config'].get('bert') else ''}"
-                f"{' whose head scores relations' if _scores_relations(facts) else ''} needs PyTorch; "
-                'pip install "cige[train]"'
-            )
-        unlisted = [name for name in (WEIGHTS, VOCABULARY) if name not in facts["files"]]
-        if unlisted:
-            raise ModelError(f"{folder}: its list of files lacks {unlisted[0]}, which cannot be checked; save it again")
-        vocabulary, lexicon = load_words(folder, facts, names)
-        with must_fit_manifest(folder):
-            weights_file = map_file(folder / WEIGHTS)
-            weights = arrays_in(weights_file)
-            head = pair_grid_of(facts) if facts["kind"] == GRID_TAGGER else None
-            if head is None and not are_tags_of(facts["tags"], facts["labels"], facts["scheme"]):
-                raise ValueError(f"{len(facts['tags'])} tags that are not those of its labels in {facts['scheme']}")
-            module, name = CONFIGS[facts["architecture"]]
-            config = config_from_json(getattr(import_module(module), name), facts["config"])
-            check_weights(config, weights, vocabulary, n_tags=len(facts["tags"]), head=head)
-            crf = _crf(weights, facts["tags"]) if head is None else None
-        return cls(config, weights_file, weights, vocabulary, lexicon, crf, facts, folder.resolve(), head)
-
 
 @contextmanager
 def opened(folder: Path | str, names: NamesList | None = None, kind: str = TAGGER) -> Iterator[TaggerFolder]:
     """Context manager: read a folder in the body; on exit, its files have been compared with their checksums.
 
+    `names` is a list of names instead of the model's own.
+
     For the bundled model, only the sizes are compared, since its files were checked when the package was installed, and
     checksums would take a fifth of the time to the first prediction. `cige doctor` compares them.
 
     Raises:
-        ModelError: the errors of `TaggerFolder.open`, or the content of a file differs.
+        ModelError: a file is missing, truncated, changed or not of a model, the lexicon is not that of the model, or
+            the runtime does not support the architecture.
     """
     folder = Path(folder)
     facts = _facts(folder, kind)
     with nullcontext() if is_bundled(folder) else checking_contents(folder, facts, error=ModelError):
-        yield TaggerFolder.open(folder, facts, names)
+        yield _read(folder, facts, names)
+
+
+def _read(folder: Path, facts: JsonObject, names: NamesList | None) -> TaggerFolder:
+    """Read a folder with the manifest `facts` after checking the sizes of its files."""
+    if not isinstance(facts.get("config"), dict):
+        raise ModelError(f"{folder}: its manifest has no settings of a network; copy or save it again")
+    if not _is_readable(facts):
+        raise ModelError(
+            f"{folder}: a model of architecture {str(facts.get('architecture'))[:40]!r}"
+            f"{' with BERT features' if facts['config'].get('bert') else ''}"
+            f"{' whose head scores relations' if _scores_relations(facts) else ''} needs PyTorch; "
+            'pip install "cige[train]"'
+        )
+    unlisted = [name for name in (WEIGHTS, VOCABULARY) if name not in facts["files"]]
+    if unlisted:
+        raise ModelError(f"{folder}: its list of files lacks {unlisted[0]}, which cannot be checked; save it again")
+    vocabulary, lexicon = load_words(folder, facts, names)
+    with must_fit_manifest(folder):
+        weights_file = map_file(folder / WEIGHTS)
+        weights = arrays_in(weights_file)
+        head = head_of_manifest(facts)
+        module, name = CONFIGS[facts["architecture"]]
+        config = config_from_json(getattr(import_module(module), name), facts["config"])
+        check_weights(config, weights, vocabulary, n_tags=len(facts["tags"]), head=head)
+        crf = _crf(weights) if head is None else None
+    return TaggerFolder(config, weights_file, weights, vocabulary, lexicon, crf, facts, folder.resolve(), head)
 
 
 def _facts(folder: Path, kind: str) -> JsonObject:
     return read_manifest(folder, kind=kind, version=VERSION, error=ModelError)
 
 
-def _crf(weights: dict[str, np.ndarray], tags: list[str]) -> NumpyCRF:
+def _crf(weights: dict[str, np.ndarray]) -> NumpyCRF:
     """The CRF, with forbidden transitions at -inf, as in nn.crf."""
-    names = {"start": "allowed_start", "transitions": "allowed", "end": "allowed_end"}
-    shapes = [x.shape for x in allowed_transitions(tags)]
-    scores = {}
-    for (name, mask), shape in zip(names.items(), (shapes[0], shapes[1], shapes[2]), strict=True):
-        if weights[f"crf.{name}"].shape != shape:
-            raise ValueError(f"CRF scores {weights[f'crf.{name}'].shape} for {len(tags)} tags")
-        scores[name] = np.where(weights[f"crf.{mask}"].astype(bool), weights[f"crf.{name}"].astype(np.float64), -np.inf)
-    return NumpyCRF(**scores)
+    masks = {name: weights[f"crf.{mask}"] for mask, name in CRF_MASKS.items()}
+    return NumpyCRF(**{name: np.where(mask, weights[f"crf.{name}"], -np.inf) for name, mask in masks.items()})

@@ -24,12 +24,12 @@ from cige.lexicon.user_word import UNKNOWN_TYPE
 from cige.lexicon.vectors import VectorTable
 from cige.models.build import InputTables, Vectors, build_tagger, input_tables
 from cige.models.config import ModelConfig
-from cige.models.features import load_features
 from cige.models.model import LatticeModel
 from cige.models.pair_grid_config import PairGridConfig
 from cige.models.registry import architecture
 from cige.models.start import copy_weights, tables_of
 from cige.models.tagger import Tagger
+from cige.nn.bert import load_features
 from cige.nn.char_features import CharFeatures
 from cige.text.counted import counted
 from cige.training.files import find_file

@@ -24,8 +24,7 @@ from cige.engine.run_folder import RunResult, result_values
 from cige.engine.trainer import Trainer
 from cige.entities.label_facts import LabelFacts, learn_max_lengths
 from cige.errors import CigeError, RecipeError
-from cige.models.grid_model import GridModel
-from cige.models.model import LatticeModel
+from cige.models.model import GridModel, LatticeModel
 from cige.training.dataset import TrainingSet
 from cige.training.objective import EvaluationSet, TaggingObjective, learning_rate_scales
 from cige.training.recipe import Recipe, load_recipe

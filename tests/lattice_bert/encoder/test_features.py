@@ -19,9 +19,9 @@ from cige.errors import ModelError
 from cige.lattice_bert.encoder.pretrained import LatticeBertFeatures
 from cige.lattice_bert.encoder.token_batch import collate_tokens
 from cige.models.dcsan import DcsanConfig
-from cige.models.features import load_features
 from cige.models.model import LatticeModel
 from cige.models.registry import architecture
+from cige.nn.bert import load_features
 from cige.nn.char_features import BetweenLayers
 from cige.training.objective import learning_rate_scales
 from cige.training.recipe import Recipe, TaggerOptimizerConfig

@@ -53,13 +53,8 @@ def _usable(name: str) -> bool:
 
 @cache
 def library(name: str) -> ctypes.CDLL:
-    """The kernels of one of `levels()`."""
-    return open_library(_path(name))
-
-
-def open_library(path: str | None) -> ctypes.CDLL:
-    """The kernels in a file. Raises OSError if it cannot be loaded, and AttributeError if it lacks a kernel."""
-    found = ctypes.CDLL(path)
+    """The kernels of a level. Raises OSError if they cannot be loaded, and AttributeError if one is missing."""
+    found = ctypes.CDLL(_path(name))
     found.span_attention_forward.argtypes = [ctypes.c_void_p] * 12
     found.span_attention_backward.argtypes = [ctypes.c_void_p] * 16
     found.vocabulary_gradient.argtypes = [ctypes.c_void_p] * 6
