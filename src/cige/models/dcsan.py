@@ -213,7 +213,12 @@ class CrossLatticeAttention(nn.Module):
         self.dropout = Dropout(config.cross_dropout_prob)
 
     def forward(self, chars: Tensor, words: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """X~ float[B, T, D], and the probabilities float[H, B, T, T] (no gradient), from X and Y float[B, T, D]."""
+        """X~ float[B, T, D], and the probabilities float[H, B, T, T] (no gradient flows through these).
+
+        Args:
+            chars, words: float[B, T, D], X and Y.
+            mask: bool[B, T], real characters.
+        """
         asking, answering = (words, chars) if self.config.cross_query == "words" else (chars, words)
         if self.config.cross_activation:
             asking, answering = (self.dropout(torch.relu(x)) for x in (asking, answering))

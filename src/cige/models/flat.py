@@ -141,7 +141,11 @@ class FlatEncoder(LatticeEncoder[FlatConfig]):
         return x, view, probabilities
 
     def pairs(self, view: FlatView, only_chars: LatticeBatch | None = None) -> SpanPairs:
-        """The pairs of nodes for attention; given a batch, only its characters are queries."""
+        """The pairs of nodes for attention.
+
+        Args:
+            only_chars: the batch, if only its characters are queries, because the output for words is not used.
+        """
         hidden = hidden_pairs(view, self.config)
         if only_chars is None:
             spans = relative_spans(view.head, view.tail)

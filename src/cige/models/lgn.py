@@ -213,8 +213,11 @@ class DirectedGraph(nn.Module):
     def forward(
         self, chars: Tensor, words: Tensor, graph: WordGraph, parts: SharedParts
     ) -> tuple[list[Tensor], list[Tensor]]:
-        """float[N, width] for each of n_steps + 1 states, and each step's attention along `to_nodes` float[E, H], from
-        chars float[B, T, C] and words float[M, width]."""
+        """float[N, width] for each of n_steps + 1 states, and each step's attention along `to_nodes` float[E, H].
+
+        Args:
+            chars: float[B, T, C]; words: float[M, width].
+        """
         is_real, of_node, of_word = graph.chars.is_real[:, None], graph.chars.rows.sentence, graph.words.sentence
         is_node = graph.chars.is_padded_real  # [B, T + 1]
         is_edge = F.pad(graph.words.mask, (1, 0), value=True)  # [B, 1 + W], first the no-word edge

@@ -30,9 +30,13 @@ from cige.nn.word_paths import find_paths
 
 
 class PairTagger(nn.Module):
-    """Encoder -> dropout -> scores of pairs by the module `output`, the `head` of a subclass.
+    """Encoder -> dropout -> scores of pairs by the module `output`, which a subclass adds.
 
-    There are K labels, and `config.max_length` is a number, the maximum length M of an entity.
+    Args:
+        encoder: computes the features of characters.
+        labels: the K entity labels.
+        config: the settings of the head; its `max_length` is a number, the maximum length M of an entity.
+        output_dropout_prob: dropout on the encoder's output.
     """
 
     def __init__(

@@ -25,7 +25,15 @@ class TaggerOutput:
 
 
 class Tagger(nn.Module):
-    """Encoder -> dropout -> linear -> CRF over L tags, such as "O" or "B-PER"; ModelConfig has the settings."""
+    """Encoder -> dropout -> linear -> CRF.
+
+    Args:
+        encoder: computes the features of characters.
+        tags: the L tag names, such as "O", "B-PER", ...
+        output_dropout_prob: dropout on the encoder's output.
+        constrained: exclude transitions that the tag scheme forbids.
+        boundary_scores: learn CRF scores of the first and last tag.
+    """
 
     def __init__(
         self,

@@ -86,7 +86,11 @@ class CharFeatures(nn.Module):
         return self
 
     def forward(self, batch: LatticeBatch, between: BetweenLayers | None = None) -> Tensor:
-        """float[B, T, width]; zero on padding. Gradients reach a change `between` layers of a fixed encoder too."""
+        """float[B, T, width]; zero on padding.
+
+        Args:
+            between: a change after one layer. Gradients reach it even if the encoder is not fine-tuned.
+        """
         n_padded, device = batch.chars.shape[1], batch.chars.device
         kept = self._kept if between is None else frozenset()
         others = [text for text in batch.texts if text not in kept]

@@ -26,8 +26,13 @@ from cige.nn.dropout import Dropout
 class CharComponents(nn.Module):
     """Lattice batch -> float[B, T, D]; zero on padding.
 
-    `models.config.ComponentsConfig` describes the settings. All characters of a batch with the same components share
-    the dropout on the vectors of these.
+    Args:
+        table: the components of characters.
+        embedding_width: width E of the vector of a component.
+        width: width D of the result.
+        dropout_prob: dropout on the vectors of components, which all characters of a batch with these components share,
+            and on the result.
+        unknown_prob: how often training replaces the components of a character by the unknown component.
     """
 
     def __init__(

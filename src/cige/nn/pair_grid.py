@@ -33,7 +33,15 @@ IMPOSSIBLE = float("-inf")
 
 
 class PointerGrid(nn.Module):
-    """Scores of spans, float[B, T, M, K], by equation 1 or, with far fewer weights, by the `efficient` equation 3."""
+    """Scores of spans, float[B, T, M, K].
+
+    Args:
+        in_width: width D of the character features.
+        n_types: number K of entity types.
+        head_width: width of queries and keys, an even number.
+        efficient: whether all types share queries and keys (equation 3), with far fewer weights; otherwise each type
+            has its own (equation 1).
+    """
 
     def __init__(self, *, in_width: int, n_types: int, head_width: int = 64, efficient: bool = False):
         super().__init__()
@@ -74,7 +82,12 @@ def rotated(vectors: Tensor) -> Tensor:
 
 
 def banded_products(queries: Tensor, keys: Tensor, band: int) -> Tensor:
-    """float[B, T, M, K]: q_i . k_{i + m} of float[B, T, K, D] for 0 <= m < M, or 0 where i + m is not below T."""
+    """float[B, T, M, K]: q_i . k_{i + m} for 0 <= m < M, or 0 where i + m is not below T.
+
+    Args:
+        queries, keys: float[B, T, K, D].
+        band: M.
+    """
     n_sentences, n_chars, n_types, _ = queries.shape
     block = max(MIN_BLOCK, band)  # C
     n_blocks = -(-n_chars // block)

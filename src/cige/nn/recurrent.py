@@ -21,10 +21,15 @@ CELLS: dict[str, type[nn.LSTM] | type[nn.GRU]] = {"lstm": nn.LSTM, "gru": nn.GRU
 
 
 class BiRecurrent(nn.Module):
-    """A bidirectional LSTM or GRU over characters; `out_width` D, an even number, is that of both directions together.
+    """A bidirectional LSTM or GRU over characters.
 
-    Each layer reads both directions of the one below. Weights are initialised as in PyTorch, uniformly in
-    +-1 / sqrt(out_width / 2).
+    Weights are initialised as in PyTorch, uniformly in +-1 / sqrt(out_width / 2).
+
+    Args:
+        in_width: C, the number of features per character.
+        out_width: D, of both directions together; an even number.
+        n_layers: number of stacked layers, each of which reads both directions of the one below.
+        cell: "lstm" or "gru".
     """
 
     def __init__(self, *, in_width: int, out_width: int, n_layers: int = 1, cell: Literal["lstm", "gru"] = "lstm"):

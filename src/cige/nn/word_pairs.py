@@ -148,7 +148,9 @@ def pair_mask(n_chars: Tensor, length: int, band: int) -> Tensor:
 def user_word_cells(starts: Tensor, ends: Tensor, is_user: Tensor, length: int, band: int) -> Tensor:
     """bool[B, T, 2 M - 1]: the cells of both orders of the first and last character of words of users.
 
-    Words are half-open, int64[B, W].
+    Args:
+        starts, ends: int64[B, W], half-open.
+        is_user: bool[B, W].
     """
     first, last = starts, ends - 1
     fits = is_user & (last - first < band)

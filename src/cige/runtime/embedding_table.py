@@ -64,7 +64,9 @@ class EmbeddingTable:
 class CharVectors:
     """Ragged lattices -> float32[sum of n_chars, C]: the vector of each character, then that of its bigram if used.
 
-    It is `nn.embeddings.LatticeVectors.chars`, with the weights of a tagger by their names in the model folder.
+    Args:
+        config: the configuration of the network.
+        weights: all weights of the tagger, by their names in the model folder.
     """
 
     def __init__(self, config: ModelConfig, weights: Mapping[str, np.ndarray]):

@@ -27,7 +27,13 @@ _HIDDEN = np.array(-1e30, np.float32)  # added to the scores of masked pairs; fi
 
 
 class FlatGraph:
-    """Adds FLAT to a graph whose inputs are the arrays of PaddedLattices; `max_chars` is the maximum T of a batch."""
+    """Adds FLAT to a graph whose inputs are the arrays of PaddedLattices.
+
+    Args:
+        layers: creates the nodes of layers.
+        config: the configuration of the model.
+        max_chars: maximum T of a batch.
+    """
 
     def __init__(self, layers: LayerBuilder, config: FlatConfig, *, max_chars: int):
         self.g, self.layers, self.config = layers.graph, layers, config

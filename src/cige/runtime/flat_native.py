@@ -25,7 +25,14 @@ _ERRORS = {1: "no memory for a work buffer; use smaller batches", 2: "a sentence
 
 
 class NativeFlat:
-    """Ragged lattices -> emissions, equal to those of NumpyFlat to about 1e-5 in float32 (see runtime.precision)."""
+    """Ragged lattices -> emissions, equal to those of NumpyFlat to about 1e-5.
+
+    Args:
+        config: the configuration of the network, without a BERT.
+        weights: all weights of the tagger, by their names in the model folder.
+        library: the compiled runtime.
+        precision: a precision that the library supports (runtime.precision).
+    """
 
     def __init__(
         self, config: FlatConfig, weights: Mapping[str, np.ndarray], library: Library, precision: str = FLOAT32

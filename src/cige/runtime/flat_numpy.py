@@ -21,7 +21,12 @@ HIDDEN = np.float32(-1e30)
 
 
 class NumpyFlat:
-    """Ragged lattices -> emissions."""
+    """Ragged lattices -> emissions.
+
+    Args:
+        config: the configuration of the network, without a BERT.
+        weights: all weights of the tagger, by their names in the model folder.
+    """
 
     def __init__(self, config: FlatConfig, weights: Mapping[str, np.ndarray]):
         self._config, self._weights = config, weights

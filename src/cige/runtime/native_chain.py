@@ -105,7 +105,11 @@ class NativeChain:
         max_lengths: Mapping[str, int],
         library: Library,
     ) -> NativeChain:
-        """The chain of a trained CRF without the tags of the label `left_out`; `max_lengths` as in NativeCRF."""
+        """The chain of a trained CRF without the tags of the label `left_out`.
+
+        Args:
+            max_lengths: label -> maximum length in characters; other labels have no limit.
+        """
         parts = [split_tag(tag, scheme) for tag in tags]
         kept = np.array([k for k, (_, label) in enumerate(parts) if left_out is None or label != left_out])
         labels = sorted({parts[k][1] for k in kept} - {""}, key=lambda label: (label == UNKNOWN_TYPE, label))

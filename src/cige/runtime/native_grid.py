@@ -24,7 +24,12 @@ from cige.runtime.tagger_folder import TaggerFolder
 class NativeGridModel(NativeModel):
     """The counterpart of GridModel for prediction; its `tags` are the labels, and `crf` and `chain` are None.
 
-    Its `head` computes the scores of spans from what the network returns.
+    `emissions` returns float32[B, T, M, K], the score of the span [i, i + m + 1) and label k at [i, m, k], which
+    `cige.tagging.pair_grid` decodes.
+
+    Attributes:
+        pair_grid: the settings of the head.
+        head: computes the scores of spans from what the network returns.
     """
 
     pair_grid: PairGridConfig = field(kw_only=True)

@@ -91,7 +91,12 @@ class GraphBuilder:
     def save(
         self, path: Path, *, inputs: Mapping[str, Sequence[str]], outputs: Mapping[str, tuple[str, Sequence[Any]]]
     ) -> None:
-        """Write and check the graph, with int64 inputs (name -> axes) and float32 outputs (name -> (value, axes))."""
+        """Write the graph and check it.
+
+        Args:
+            inputs: name -> axes, all int64.
+            outputs: name -> (value, axes), all float32.
+        """
         for name, (value, _) in outputs.items():
             self._nodes.append(helper.make_node("Identity", [value], [name]))
         graph = helper.make_graph(

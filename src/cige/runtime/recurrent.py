@@ -11,7 +11,14 @@ from cige.runtime.packed_linear import PackedLinear, parts_padded
 
 
 class BiLstm:
-    """The counterpart of nn.recurrent.BiRecurrent, whose weights have names that begin with `name`."""
+    """The counterpart of nn.recurrent.BiRecurrent.
+
+    Args:
+        weights: all weights of the tagger.
+        name: the prefix of the names of these layers.
+        n_layers: number of stacked layers.
+        library: the compiled runtime, or None for NumPy.
+    """
 
     def __init__(self, weights: Mapping[str, np.ndarray], name: str, *, n_layers: int, library: Library | None):
         self._layers = [_Layer(weights, name, k, library) for k in range(n_layers)]

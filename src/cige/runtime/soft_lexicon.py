@@ -21,7 +21,14 @@ B, M, E, S = range(N_SETS)
 
 
 class RuntimeSoftLexicon:
-    """Ragged lattices -> emissions; `vocabulary` has the counts of words in the training text."""
+    """Ragged lattices -> emissions.
+
+    Args:
+        config: the configuration of the network, without a BERT.
+        weights: all weights of the tagger, by their names in the model folder.
+        vocabulary: the vocabulary, with the counts of words in the training text.
+        library: the compiled runtime, or None for NumPy.
+    """
 
     def __init__(
         self,

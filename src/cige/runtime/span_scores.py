@@ -19,7 +19,13 @@ MIN_BLOCK = 32  # characters of a block; smaller blocks make more products than 
 
 
 class SpanScores:
-    """Vectors of starts and ends -> scores of spans of K types; `config.max_length` is the maximum length M."""
+    """Vectors of starts and ends -> scores of spans.
+
+    Args:
+        config: the settings of the head, which scores spans; `max_length` is the maximum length M of an entity.
+        weights: the arrays of the head, by their names in the model folder.
+        n_types: the number K of entity types.
+    """
 
     def __init__(self, config: PairGridConfig, weights: Mapping[str, np.ndarray], n_types: int):
         assert config.max_length is not None
