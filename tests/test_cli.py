@@ -528,7 +528,7 @@ def test_predict_reports_what_is_asked(run, model):
     labels = [e["label"] for e in json.loads(run(*argv, "--labels", "PER")[1])["entities"]]
     assert labels == ["PER"]
     assert json.loads(run(*argv, "--min-score", "1")[1])["entities"] == []
-    assert "expected a probability" in run(*argv, "--min-score", "2")[2]
+    assert "given '2', expected a number from 0 to 1" in run(*argv, "--min-score", "2")[2]
     assert "did you mean PER?" in run(*argv, "--labels", "PERS")[2]
     assert "cige calibrate" in run(*argv, "--recall", "0.9")[2]
 

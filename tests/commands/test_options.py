@@ -7,7 +7,7 @@ from argparse import ArgumentTypeError
 import pytest
 
 from cige.cli import main
-from cige.commands.options import at_least, minutes, seconds, share
+from cige.commands.options import at_least, minutes, port, seconds, share
 from cige.folders.manifest import MANIFEST
 
 
@@ -24,6 +24,7 @@ def test_a_manifest_that_makes_no_sense_is_told(manifest, tmp_path, capsys):
         (at_least(2), {"2": 2}, ["1", "2.5", "x"], "a whole number of at least 2"),
         (seconds, {"0.5": 0.5}, ["0", "-1", "inf", "nan", "x"], "seconds, more than 0"),
         (minutes, {"0": 0.0}, ["-1", "inf", "nan", "x"], "minutes, at least 0"),
+        (port, {"0": 0, "65535": 65_535}, ["-1", "65536", "http", "80.0"], "a port from 0 to 65535"),
         (share, {"0": 0.0, "1": 1.0}, ["-0.1", "1.1", "nan", "x"], "a number from 0 to 1"),
     ],
 )

@@ -188,6 +188,21 @@ def test_files_as_spreadsheets_and_people_write_them(tmp_path, name, content, ex
     assert found.report.n_refused == 0
 
 
+def test_a_file_named_jsonl_is_json_lines_however_many_are_wrong(tmp_path):
+    (tmp_path / "words.jsonl").write_text(
+        '{"word": "贺兰草", "label": "ORG"}\nnot json\n{"label": "X"}\n[1]\n', encoding="utf-8"
+    )
+    read = read_words(tmp_path / "words.jsonl", spaces=True)
+    assert [(word.text, word.label) for word in read.user_words] == [("贺兰草", "ORG")]
+    assert read.report.format == "jsonl" and read.report.n_refused == 3
+
+
+def test_a_parquet_file_is_no_text(tmp_path):
+    (tmp_path / "words.parquet").write_bytes(b"PAR1\x15\x04words\n\x00PAR1")
+    with pytest.raises(LexiconError, match="this is a Parquet file; save its text as a file in UTF-8"):
+        read_words(tmp_path / "words.parquet", spaces=True)
+
+
 @pytest.mark.parametrize("content", ['[{"word": "贺兰草"}]', '[\n  {"word": "贺兰草"}\n]\n', '["贺兰草", "小红书"]'])
 def test_a_json_array_is_refused_with_the_way_to_convert_it(tmp_path, content):
     (tmp_path / "words.json").write_text(content, encoding="utf-8")

@@ -57,7 +57,7 @@ def add_model_options(parser: argparse.ArgumentParser, *, models_help: str | Non
 def add_request_options(parser: argparse.ArgumentParser, *, recall: bool = True) -> None:
     """Options for `request_of`, with that for overlapping candidates if `recall`."""
     parser.add_argument(
-        "--min-score", type=float, default=0.0, metavar="P", help="leave out entities with a lower score, 0..1"
+        "--min-score", type=share, default=0.0, metavar="P", help="leave out entities with a lower score, 0..1"
     )
     parser.add_argument("--labels", metavar="A,B", help="report only these labels")
     add_types_option(
@@ -240,6 +240,7 @@ def at_least(minimum: int) -> Callable[[str], int]:
     return _number(int, lambda number: number >= minimum, f"a whole number of at least {minimum}")
 
 
+port = _number(int, lambda number: 0 <= number <= 65_535, "a port from 0 to 65535")
 seconds = _number(float, lambda number: 0 < number < math.inf, "seconds, more than 0")
 minutes = _number(float, lambda number: 0 <= number < math.inf, "minutes, at least 0")
 share = _number(float, lambda number: 0 <= number <= 1, "a number from 0 to 1")

@@ -19,7 +19,7 @@ import argparse
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from cige.commands.options import add_model_options, at_least, seconds, tell_incomplete
+from cige.commands.options import add_model_options, at_least, port, seconds, tell_incomplete
 
 if TYPE_CHECKING:
     from cige.serving.settings import Limits
@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "times: requests select a model by name, and the first is the default (default: the bundled model)",
     )
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1, local only)")
-    parser.add_argument("--port", type=at_least(0), default=8000, help="(default: 8000)")
+    parser.add_argument("--port", type=port, default=8000, help="(default: 8000)")
     parser.add_argument("--workers", type=at_least(1), default=1, metavar="N", help="processes (default: 1)")
     parser.add_argument(
         "--lexicon-file", metavar="FILE", help="file in which words of clients are stored; created if missing"

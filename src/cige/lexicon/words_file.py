@@ -38,6 +38,7 @@ _WORD_SHOWN = 30  # characters of a word before its label, in messages
 _READ_COLUMNS = entry_reader("labels")
 _CSV_NAME = re.compile(r"\.csv(\.gz|\.xz)?$", re.IGNORECASE)
 _TSV_NAME = re.compile(r"\.tsv(\.gz|\.xz)?$", re.IGNORECASE)
+_JSONL_NAME = re.compile(r"\.(jsonl|ndjson)(\.gz|\.xz)?$", re.IGNORECASE)
 _COMMENT_BEHIND = re.compile(rb"[ \t]#(?=[ \t]|$).*")
 # Byte order marks and zero-width characters, which files that were joined or copied from a page have around words.
 _INVISIBLE = "\ufeff\u200b\u200e\u200f\u2060"
@@ -96,7 +97,8 @@ def read_words(
             in .tsv, may be in quotes and then have line breaks in them; a quote that is not closed costs its line.
             "auto" reads what stands after a tab as a label or a count wherever it stands, however few lines have one,
             and a file whose name ends in .csv as "csv" if it has commas or quotes, if all lines have semicolons
-            (or ，) instead, or if its first line is the header `word`. Of user words, "auto" also reads `word label`
+            (or ，) instead, or if its first line is the header `word`. A file whose name ends in .jsonl is "jsonl" if
+            a line of it begins with {. Of user words, "auto" also reads `word label`
             and `word/label`, and the labels of jieba's `word count nr` (see `labelled_word`).
         min_count: words with a smaller count are skipped; the file must have counts.
         spaces: whether these are user words, which may contain spaces as in "iPhone 15 Pro" (so "auto" does not detect
@@ -120,6 +122,8 @@ def read_words(
                 "(for example jq -c '.[]' words.json > words.jsonl)"
             )
         format = detect_format([raw for _, raw in sample], spaces=spaces if pairs is None else not pairs)
+        if _JSONL_NAME.search(str(path)) and any(raw.lstrip().startswith(b"{") for raw in shown_lines):
+            format = "jsonl"  # however many lines are wrong
         if format == "list" and _CSV_NAME.search(str(path)):
             delimiter = other_delimiter(shown_lines)
             is_table = delimiter is not None or any(b"," in raw or b'"' in raw for raw in shown_lines)

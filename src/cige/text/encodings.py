@@ -7,6 +7,7 @@ _NO_TEXT = {  # how files of other programs begin, and what they are
     b"PK\x03\x04": "this is a ZIP archive or an Office file (.docx, .xlsx)",
     b"\xd0\xcf\x11\xe0": "this is an Office file (.doc, .xls)",
     b"%PDF": "this is a PDF file",
+    b"PAR1": "this is a Parquet file",
     b"\x89PNG": "this is a picture",
     b"\xff\xd8\xff": "this is a picture",
 }
