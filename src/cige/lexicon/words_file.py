@@ -98,8 +98,8 @@ def read_words(
             "auto" reads what stands after a tab as a label or a count wherever it stands, however few lines have one,
             and a file whose name ends in .csv as "csv" if it has commas or quotes, if all lines have semicolons
             (or ，) instead, or if its first line is the header `word`. A file whose name ends in .jsonl is "jsonl" if
-            a line of it begins with {. Of user words, "auto" also reads `word label`
-            and `word/label`, and the labels of jieba's `word count nr` (see `labelled_word`).
+            a line of it begins with {. Of user words, "auto" also reads `word label` and `word/label`, and the labels
+            of jieba's `word count nr` (see `labelled_word`).
         min_count: words with a smaller count are skipped; the file must have counts.
         spaces: whether these are user words, which may contain spaces as in "iPhone 15 Pro" (so "auto" does not detect
             "pairs"), and may have a single character if their mode is force or block.
