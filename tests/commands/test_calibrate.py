@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 
+from cige import load
 from cige.cli import main
+from cige.folders import hub
 from cige.folders.hub import model_folder
 from cige.json_text import to_json
+
+EXAMPLES = str(Path(__file__).parents[2] / "examples/train.jsonl")
 
 
 def test_one_sentence_leaves_none_to_compare_with(tmp_path, capsys):
@@ -21,3 +26,28 @@ def test_one_sentence_leaves_none_to_compare_with(tmp_path, capsys):
     assert main(["calibrate", str(tmp_path / "model"), str(tmp_path / "one.jsonl")]) == 2
     assert "give more labelled sentences" in capsys.readouterr().err
     assert (tmp_path / "model" / "manifest.json").read_bytes() == before
+
+
+def test_a_copy_is_calibrated_and_the_model_stays(tmp_path, capsys):
+    model, copy = model_folder(None), tmp_path / "copy"
+    before = (model / "manifest.json").read_bytes()
+    assert main(["calibrate", "bundled", EXAMPLES, "--domain", "own", "--output", str(copy)]) == 0
+    assert f"{copy}: " in capsys.readouterr().out
+    assert (model / "manifest.json").read_bytes() == before
+    assert "own" in load(copy).label_facts.domains and "own" not in load(model).label_facts.domains
+    assert main(["calibrate", str(copy), EXAMPLES, "--output", str(copy)]) == 2
+    assert "the folder of the model itself" in capsys.readouterr().err
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "own.txt").write_text("mine")
+    assert main(["calibrate", str(copy), EXAMPLES, "--output", str(tmp_path / "notes")]) == 2
+    assert (tmp_path / "notes" / "own.txt").read_text() == "mine"
+
+
+def test_a_change_of_the_installed_model_is_told(tmp_path, capsys, monkeypatch):
+    shutil.copytree(model_folder(None), tmp_path / "model")
+    argv = ["calibrate", str(tmp_path / "model"), EXAMPLES]
+    assert main(argv) == 0
+    assert "--output" not in capsys.readouterr().err
+    monkeypatch.setitem(hub.SHIPPED, "bundled", tmp_path / "model")
+    assert main(argv) == 0
+    assert "is part of the installed cige" in capsys.readouterr().err

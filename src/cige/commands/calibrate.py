@@ -1,27 +1,38 @@
 """Calibrate a model's scores and the thresholds of `recall`, on labelled sentences it was not trained on.
 
-The calibration is written to the manifest of the model folder; nothing else in the folder changes. The expected
-calibration error of each file is printed, without any calibration and with the new one (by cross-validation).
+The calibration is written to the manifest of the model folder, or to that of a copy (--output); nothing else changes.
+The expected calibration error of each file is printed, without any calibration and with the new one (by
+cross-validation).
 
 Examples:
   cige calibrate runs/weibo/model weibo/dev.bmes
   cige calibrate runs/weibo/model posts.jsonl --domain posts
+  cige calibrate bundled posts.jsonl --domain posts --output my-model
   cige calibrate my-model msra/dev.bmes --labels NR=PER NS=LOC NT=ORG --types coarse
 """
 
 from __future__ import annotations
 
 import argparse
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
 
 from cige.commands.evaluate import add_label_option, read_label_map
 from cige.commands.label_proposals import check_labels
 from cige.commands.options import add_repair_option, add_types_option, at_least, make_console
 from cige.errors import DataError, ModelError
+from cige.folders.atomic import atomic_folder
+from cige.folders.manifest import kind_of, refuse_to_replace, update_manifest
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model", help="model folder, whose manifest is changed")
+    parser.add_argument("model", help="model folder, whose manifest is changed unless --output is given")
     parser.add_argument("data", nargs="+", metavar="DATA", help="labelled sentences, in any format cige reads")
+    parser.add_argument(
+        "--output", metavar="FOLDER", help="write a calibrated copy of the model to this folder instead"
+    )
     add_label_option(parser)
     add_types_option(parser)
     parser.add_argument(
@@ -40,11 +51,11 @@ def run(args: argparse.Namespace) -> None:
 
     from cige.api import NER, load
     from cige.data import read_sentences
-    from cige.folders.hub import model_folder
-    from cige.folders.manifest import update_manifest
+    from cige.folders.hub import is_bundled, model_folder
     from cige.tagging.calibrating import calibrated, calibration_errors, calibration_of, read_labelled
 
     folder = model_folder(args.model)
+    output = None if args.output is None else _output(Path(args.output), folder)
     ner = load(folder, device=args.device, precision="float32")
     if not isinstance(ner, NER):
         raise ModelError(
@@ -71,7 +82,35 @@ def run(args: argparse.Namespace) -> None:
     for path, labelled, before_and_after in rows:
         errors = (f"{100 * error:.2f}%" for error in before_and_after)
         table.add_row(path, f"{len(labelled):,}", f"{sum(len(r.gold) for r in labelled):,}", *errors)
-    update_manifest(folder, **calibrated(ner.label_facts, calibration, args.types, args.domain).to_manifest())
+    facts = calibrated(ner.label_facts, calibration, args.types, args.domain).to_manifest()
+    if output is not None:
+        _write_copy(folder, output, facts)
+        folder = output
+    else:
+        update_manifest(folder, **facts)
+        if is_bundled(folder):
+            print(
+                f"cige: {folder} is part of the installed cige, so every program that uses it has the new scores until "
+                "cige is installed again; --output FOLDER writes a calibrated copy instead",
+                file=sys.stderr,
+            )
     make_console().print(table)
     reached = max(calibration.thresholds, default=None)
     print(f"{folder}: calibrated for recall= up to {reached:g}" if reached else f"{folder}: scores calibrated")
+
+
+def _output(output: Path, folder: Path) -> Path:
+    """The folder for the copy; raises a ModelError if it is that of the model, or has something else in it."""
+    if output.resolve() == folder.resolve():
+        raise ModelError(f"--output {output}: the folder of the model itself; leave out --output to change that")
+    refuse_to_replace(output, kind=kind_of(folder) or "model", error=ModelError)
+    return output
+
+
+def _write_copy(folder: Path, output: Path, facts: dict[str, Any]) -> None:
+    try:
+        with atomic_folder(output) as aside:
+            shutil.copytree(folder, aside, dirs_exist_ok=True)
+            update_manifest(aside, **facts)
+    except OSError as reason:
+        raise ModelError(f"{output}: not saved ({reason.strerror or reason}); give another folder") from reason
