@@ -20,11 +20,6 @@ class Objective(Protocol[N, B]):
     A loss may have K parts, each a mean over its own weight (such as the number of sentences or of tokens to predict).
     The loss of a step is the sum over the parts of (summed loss) / (summed weight), over all forward passes and
     processes of the step.
-
-    Attributes:
-        plan: which examples each step reads.
-        n_steps: the number of steps to train.
-        keeps_best: whether to keep the weights of the best evaluation, by its first score, or the last weights.
     """
 
     plan: BatchPlan  # which examples each step reads

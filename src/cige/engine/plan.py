@@ -26,15 +26,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class StepPart:
-    """The examples that one process reads in a step.
-
-    Attributes:
-        place: the position after the step.
-        epoch: the epoch of the examples, from 0.
-        passes: the numbers of the examples, one list per forward pass.
-        is_idle: there are fewer passes than processes, so this process repeats a pass whose results are ignored.
-            (Processes wait for each other's passes.)
-    """
+    """The examples that one process reads in a step."""
 
     place: Place  # after the step
     epoch: int  # of the examples, from 0

@@ -27,12 +27,7 @@ _NAME, _GLOB = "state-{:05}-of-{:05}.safetensors", "state-*-of-*.safetensors"
 
 @dataclass(frozen=True)
 class StatePart:
-    """The part of the state that one process writes.
-
-    Attributes:
-        tensors: the tensors, on the CPU.
-        rows: for each tensor, its first row in the whole tensor, and the shape of the whole tensor.
-    """
+    """The part of the state that one process writes."""
 
     tensors: dict[str, Tensor]  # on the CPU
     rows: dict[str, tuple[int, list[int]]]  # first row of each tensor in the whole tensor, and the shape of the whole

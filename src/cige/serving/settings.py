@@ -23,24 +23,7 @@ def _limit(default: Any, metavar: str, what: str) -> Any:
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of requests and of the queue.
-
-    Attributes:
-        body_bytes: maximum size of a request body; larger requests get status 413, which also applies to the next four.
-        texts: maximum number of texts per request.
-        chars: maximum number of characters of all texts of a request.
-        explained_chars: maximum number of characters of texts that are explained or whose lattice is requested.
-        words: maximum number of user words per request.
-        lexicon_words: maximum number of words in the shared lexicon; status 409 if it would be exceeded.
-        waiting_chars: maximum number of characters that are waiting; a request that would exceed it gets status 429,
-            unless no other request is waiting. A long request counts as at most a quarter of it.
-        connections: maximum number of connections per worker, or fewer if the operating system allows fewer files.
-        answer_s: maximum expected waiting time of a short request in seconds; if it is longer, the status is 429.
-        batch_nodes: maximum number of characters and words of the lattices of a batch.
-        deadline_s: seconds after which a request gets status 504, unless it requests less.
-        read_s: seconds within which the body of a request must have arrived.
-        drain_s: seconds for finishing requests after the server was told to stop.
-    """
+    """Limits of requests and of the queue; those with a description have an option of `cige serve`."""
 
     body_bytes: int = _limit(4 << 20, "BYTES", "maximum size of a request body, decompressed too")
     texts: int = _limit(512, "N", "maximum number of texts per request")

@@ -37,14 +37,7 @@ class RepeatedSentenceWarning(UserWarning):
 
 @dataclass(frozen=True)
 class Source:
-    """A corpus.
-
-    Attributes:
-        name: the name in the recipe.
-        train, dev: labelled sentences; their labels are types if the source has `types`.
-        types: the types that the corpus annotates, and their tree; None if its labels are those of the model.
-        weight: how often each training sentence is read per epoch.
-    """
+    """A corpus; the labels of its sentences are types if it has `types`."""
 
     name: str  # in the recipe
     train: list[Sentence]

@@ -48,12 +48,7 @@ INITIAL_SD = 0.02
 
 @dataclass(frozen=True)
 class LatticeBertOutput:
-    """The output of the last layer.
-
-    Attributes:
-        hidden: float[B, N, D] for every token, or float[B, M, D] for the M requested rows.
-        pooled: float[B, D], the pooled vector of [CLS].
-    """
+    """The output of the last layer."""
 
     hidden: Tensor  # [B, N, D] for every token, or [B, M, D] for the M requested rows
     pooled: Tensor  # [B, D], the pooled vector of [CLS]

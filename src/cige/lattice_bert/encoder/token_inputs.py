@@ -101,14 +101,7 @@ def token_inputs(
 
 
 class TextTokens(NamedTuple):
-    """The n tokens of one text, without [CLS] and [SEP].
-
-    Attributes:
-        ids: int[n], ids of the joint vocabulary.
-        starts, ends: int[n], half-open [start, end) in the text's pieces.
-        n_pieces: number of pieces of the text.
-        columns: further values of each token, int[n] each.
-    """
+    """The n tokens of one text, without [CLS] and [SEP]."""
 
     ids: np.ndarray  # int[n], of the joint vocabulary
     starts: np.ndarray  # int[n], half-open [start, end) in the text's pieces

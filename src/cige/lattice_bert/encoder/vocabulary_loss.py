@@ -20,12 +20,7 @@ CHUNK_FLOATS_ELSEWHERE = 2**28
 
 
 class VocabularyLoss(NamedTuple):
-    """The loss of the predictions of a batch.
-
-    Attributes:
-        loss: float[], the sum over S targets of -log p(target).
-        n_right: int64[], number of targets with the highest score of the vocabulary.
-    """
+    """The loss of the predictions of a batch."""
 
     loss: Tensor  # float[], the sum over S targets of -log p(target)
     n_right: Tensor  # int64[], number of targets with the highest score of the vocabulary

@@ -22,13 +22,7 @@ CLAUSE_ENDS = frozenset("，；：,;:")
 
 @dataclass(frozen=True)
 class TokenIds:
-    """The ids of special tokens, and the number of ids.
-
-    Attributes:
-        cls_id, sep_id, mask_id: ids of [CLS], [SEP] and [MASK].
-        n_ids: random tokens are drawn from 0 .. n_ids - 1.
-        clause_ends: ids of the commas, colons and semicolons at which a long sentence can be cut for the order task.
-    """
+    """The ids of special tokens, and the number of ids."""
 
     cls_id: int
     sep_id: int

@@ -135,12 +135,7 @@ class DataSettings:
 
 @dataclass(frozen=True)
 class ShardJob:
-    """The common inputs of all shards of a data folder.
-
-    Attributes:
-        folder: folder of the data, which contains the vocabulary, on storage that all processes share.
-        vocabulary: fingerprint of the vocabulary.
-    """
+    """The common inputs of all shards of a data folder."""
 
     folder: Path  # of the data, which contains the vocabulary, on storage that all processes share
     vocabulary: str  # its fingerprint

@@ -18,12 +18,7 @@ _N_DRAWS = 1024
 
 @dataclass(frozen=True)
 class Room:
-    """The maximum size of an instance, including [CLS] and both [SEP].
-
-    Attributes:
-        n_characters: number of pieces (characters, and the word pieces of other scripts).
-        n_tokens: number of lattice tokens.
-    """
+    """The maximum size of an instance, including [CLS] and both [SEP]."""
 
     n_characters: int  # pieces: characters, and the word pieces of other scripts
     n_tokens: int  # lattice tokens

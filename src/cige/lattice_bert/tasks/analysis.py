@@ -33,14 +33,7 @@ _TITLES_WITH_KEYWORDS = ("tnews", "tnews_toutiao")  # their second text is a lis
 
 @dataclass(frozen=True)
 class Group:
-    """A group of examples, and how many of them each model answered correctly.
-
-    Attributes:
-        name: description of the group.
-        n_examples: number of examples.
-        n_correct: number of correct answers of each model, as the mean of its runs.
-        sds: standard deviation of each model's accuracy over its runs, 0..1; empty if each model has one run.
-    """
+    """A group of examples, and how many of them each model answered correctly, as the mean of its runs."""
 
     name: str
     n_examples: int
@@ -66,14 +59,7 @@ class Group:
 
 @dataclass(frozen=True)
 class EntityErrors:
-    """Counts of the entities that one model predicted, as means over its runs.
-
-    Attributes:
-        n_predicted: number of predicted entities.
-        n_wrong: number of predicted entities that do not equal a gold entity in span and type.
-        n_nested: number of wrong entities that are nested with a gold entity.
-        sds: standard deviations of these three over the runs; empty if there is one run.
-    """
+    """Counts of the entities that one model predicted, as means over its runs."""
 
     n_predicted: float
     n_wrong: float  # of these, not equal to a gold entity in span and type

@@ -7,13 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class TextExample:
-    """One text or a pair of texts with a label.
-
-    Attributes:
-        id: the id in submissions.
-        first, second: the texts; `second` is None if there is only one.
-        label: None in test files.
-    """
+    """One text or a pair of texts with a label."""
 
     id: str  # in submissions
     first: str
@@ -23,14 +17,7 @@ class TextExample:
 
 @dataclass(frozen=True)
 class ChoiceExample:
-    """A text and several options, one of which is correct.
-
-    Attributes:
-        id: the id in submissions.
-        pairs: for each option, the two texts that the model reads.
-        answer: number of the correct option, from 0; None in test files.
-        blank: the code point of the second text of every pair that the model reads as [MASK]; None if there is none.
-    """
+    """A text and several options, one of which is correct."""
 
     id: str  # in submissions
     pairs: tuple[tuple[str, str], ...]  # for each option, the two texts that the model reads
@@ -40,12 +27,7 @@ class ChoiceExample:
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer that is quoted from a context.
-
-    Attributes:
-        start: its offset in the context in code points; -1 if the context does not contain it.
-        given_start: its offset according to the file.
-    """
+    """An answer that is quoted from a context."""
 
     text: str
     start: int  # offset in the context in code points; -1 if the context does not contain it
@@ -54,12 +36,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class ReadingExample:
-    """A question whose answer is a span of a context.
-
-    Attributes:
-        id: the id in submissions.
-        answers: the correct answers; empty in test files. Training uses the first one, if the context contains it.
-    """
+    """A question whose answer is a span of a context; training uses the first answer, if the context contains it."""
 
     id: str  # in submissions
     question: str

@@ -55,13 +55,7 @@ class TaskRow:
 
 @dataclass(frozen=True)
 class GridResult:
-    """The tasks of one pre-trained model.
-
-    Attributes:
-        name: name of the model in tables.
-        rows: one row per task, in the order of the paper's tables.
-        origin: fingerprints of the pre-trained model and of the model of the first phase.
-    """
+    """The tasks of one pre-trained model."""
 
     name: str  # of the model in tables
     rows: tuple[TaskRow, ...]  # one per task, in the order of the paper's tables

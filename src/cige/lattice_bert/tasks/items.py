@@ -30,12 +30,7 @@ MAX_PAIRS_ELSEWHERE = 2**23
 
 @dataclass(frozen=True)
 class Room:
-    """The maximum size of an input.
-
-    Attributes:
-        max_tokens: maximum number of lattice tokens; None if only pieces are limited.
-        max_pieces: maximum number of word pieces, including [CLS] and [SEP].
-    """
+    """The maximum size of an input, including [CLS] and [SEP]."""
 
     max_tokens: int | None  # lattice tokens; None if only pieces are limited
     max_pieces: int  # word pieces

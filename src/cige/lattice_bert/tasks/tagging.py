@@ -131,12 +131,7 @@ class TaggingHead(Head[Sentence, np.ndarray, list[Span]]):
 
 @dataclass(frozen=True)
 class PieceChain:
-    """All pieces of a text with their tag scores.
-
-    Attributes:
-        emissions: float32[P, tags].
-        char_starts, char_ends: int32[P], half-open offsets [start, end) in code points of the text.
-    """
+    """All pieces of a text with their tag scores."""
 
     emissions: np.ndarray  # float32[P, tags]
     char_starts: np.ndarray  # int32[P], half-open offsets [start, end) in code points of the text

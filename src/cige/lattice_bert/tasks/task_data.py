@@ -19,13 +19,7 @@ STAND_INS = {"ocnli": "OCNLI"}  # folder -> data set that replaces that of the t
 
 @dataclass(frozen=True)
 class TaskData:
-    """The examples of a task.
-
-    Attributes:
-        train, dev: labelled examples of the task's kind.
-        test: labelled or unlabelled examples; empty if there is no file.
-        folder: the folder from which they were read.
-    """
+    """The examples of a task."""
 
     task: Task
     train: list[Any]

@@ -45,15 +45,7 @@ class TunedNetwork(nn.Module):
 
 @dataclass
 class TunedModel:
-    """A fine-tuned model that answers examples of a task.
-
-    Attributes:
-        network: the encoder and the head.
-        pretrained: the encoder with its vocabulary.
-        task: name of the task; kind: a key of KINDS.
-        room: the maximum size of an input.
-        facts: JSON values that are saved with the model.
-    """
+    """A fine-tuned model that answers examples of a task."""
 
     network: TunedNetwork
     pretrained: PretrainedLatticeBert  # the encoder with its vocabulary
