@@ -36,7 +36,9 @@ def test_a_copy_is_calibrated_and_the_model_stays(tmp_path, capsys):
     assert (model / "manifest.json").read_bytes() == before
     assert "own" in load(copy).label_facts.domains and "own" not in load(model).label_facts.domains
     assert main(["calibrate", str(copy), EXAMPLES, "--output", str(copy)]) == 2
-    assert "the folder of the model itself" in capsys.readouterr().err
+    assert "the folder of the model itself, or in it" in capsys.readouterr().err
+    assert main(["calibrate", str(copy), EXAMPLES, "--output", str(copy / "deeper")]) == 2
+    assert "the folder of the model itself, or in it" in capsys.readouterr().err and not (copy / "deeper").exists()
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "own.txt").write_text("mine")
     assert main(["calibrate", str(copy), EXAMPLES, "--output", str(tmp_path / "notes")]) == 2

@@ -17,13 +17,11 @@ import argparse
 import shutil
 import sys
 from pathlib import Path
-from typing import Any
 
 from cige.commands.evaluate import add_label_option, read_label_map
 from cige.commands.label_proposals import check_labels
 from cige.commands.options import add_repair_option, add_types_option, at_least, make_console
 from cige.errors import DataError, ModelError
-from cige.folders.atomic import atomic_folder
 from cige.folders.manifest import kind_of, refuse_to_replace, update_manifest
 
 
@@ -51,6 +49,7 @@ def run(args: argparse.Namespace) -> None:
 
     from cige.api import NER, load
     from cige.data import read_sentences
+    from cige.data.model_words import saving
     from cige.folders.hub import is_bundled, model_folder
     from cige.tagging.calibrating import calibrated, calibration_errors, calibration_of, read_labelled
 
@@ -84,7 +83,9 @@ def run(args: argparse.Namespace) -> None:
         table.add_row(path, f"{len(labelled):,}", f"{sum(len(r.gold) for r in labelled):,}", *errors)
     facts = calibrated(ner.label_facts, calibration, args.types, args.domain).to_manifest()
     if output is not None:
-        _write_copy(folder, output, facts)
+        with saving(output, kind_of(folder) or "model") as aside:
+            shutil.copytree(folder, aside, dirs_exist_ok=True)
+            update_manifest(aside, **facts)
         folder = output
     else:
         update_manifest(folder, **facts)
@@ -100,17 +101,11 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _output(output: Path, folder: Path) -> Path:
-    """The folder for the copy; raises a ModelError if it is that of the model, or has something else in it."""
-    if output.resolve() == folder.resolve():
-        raise ModelError(f"--output {output}: the folder of the model itself; leave out --output to change that")
+    """The folder for the copy; raises a ModelError if it is the model or in it, or has something else in it."""
+    if folder.resolve() in (output.resolve(), *output.resolve().parents):
+        raise ModelError(
+            f"--output {output}: the folder of the model itself, or in it; give another one, or leave out --output to "
+            "change the model"
+        )
     refuse_to_replace(output, kind=kind_of(folder) or "model", error=ModelError)
     return output
-
-
-def _write_copy(folder: Path, output: Path, facts: dict[str, Any]) -> None:
-    try:
-        with atomic_folder(output) as aside:
-            shutil.copytree(folder, aside, dirs_exist_ok=True)
-            update_manifest(aside, **facts)
-    except OSError as reason:
-        raise ModelError(f"{output}: not saved ({reason.strerror or reason}); give another folder") from reason

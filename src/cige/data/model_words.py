@@ -38,7 +38,7 @@ def saving(folder: Path, kind: str) -> Iterator[Path]:
     try:
         with atomic_folder(folder) as aside:
             yield aside
-    except (OSError, SafetensorError, LexiconError) as reason:
+    except (OSError, SafetensorError, LexiconError, TypeError) as reason:  # TypeError: of facts that JSON cannot hold
         raise ModelError(f"{folder}: not saved ({reason}); what was there before is unchanged") from reason
 
 

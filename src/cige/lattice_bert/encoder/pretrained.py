@@ -16,10 +16,10 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from cige.data.model_words import saving
 from cige.errors import LexiconError, ModelError
-from cige.folders.atomic import atomic_folder
 from cige.folders.hub import model_folder
-from cige.folders.manifest import read_manifest, refuse_to_replace, write_manifest
+from cige.folders.manifest import read_manifest, write_manifest
 from cige.json_text import JsonObject, to_json
 from cige.lattice_bert.encoder.heads import LatticeBertForPreTraining
 from cige.lattice_bert.encoder.joint_vocabulary import JointVocabulary
@@ -100,8 +100,6 @@ class PretrainedLatticeBert:
         """
         if dtype not in DTYPES:
             raise ModelError(f"dtype {dtype!r}: expected one of {', '.join(DTYPES)}")
-        folder = Path(folder)
-        refuse_to_replace(folder, kind=PRETRAINED, error=ModelError)
         weights = {k: v.detach().to("cpu", DTYPES[dtype]).contiguous() for k, v in self.network.state_dict().items()}
         has_heads = isinstance(self.network, LatticeBertForPreTraining)
         about = {
@@ -113,14 +111,11 @@ class PretrainedLatticeBert:
         }
         if self.bert.adapter is not None:
             about["adapter"] = asdict(self.bert.adapter.config)
-        try:
-            with atomic_folder(folder) as aside:
-                save_file(weights, aside / WEIGHTS)
-                (aside / CONFIG).write_text(to_json(about, indent=1), encoding="utf-8")
-                self.vocabulary.save(aside / VOCABULARY)
-                write_manifest(aside, kind=PRETRAINED, version=FORMAT_VERSION)
-        except (OSError, SafetensorError, LexiconError, TypeError) as reason:
-            raise ModelError(f"{folder}: not saved ({reason}); what was there before is unchanged") from reason
+        with saving(Path(folder), PRETRAINED) as aside:
+            save_file(weights, aside / WEIGHTS)
+            (aside / CONFIG).write_text(to_json(about, indent=1), encoding="utf-8")
+            self.vocabulary.save(aside / VOCABULARY)
+            write_manifest(aside, kind=PRETRAINED, version=FORMAT_VERSION)
 
     @classmethod
     def from_pretrained(cls, folder_or_hub_id: str | PathLike[str], **hub_options: Any) -> PretrainedLatticeBert:

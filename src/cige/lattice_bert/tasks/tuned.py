@@ -12,14 +12,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import nn
 
+from cige.data.model_words import saving
 from cige.errors import ModelError
-from cige.folders.atomic import atomic_folder
 from cige.folders.hub import model_folder
-from cige.folders.manifest import read_manifest, refuse_to_replace, write_manifest
+from cige.folders.manifest import read_manifest, write_manifest
 from cige.json_text import JsonObject, to_json
 from cige.lattice_bert.encoder.network import LatticeBert
 from cige.lattice_bert.encoder.pretrained import PretrainedLatticeBert, must_fit_each_other
@@ -115,8 +114,6 @@ class TunedModel:
         Raises:
             ModelError: `folder` holds something else, or writing failed; the previous content is unchanged.
         """
-        folder = Path(folder)
-        refuse_to_replace(folder, kind=TUNED, error=ModelError)
         weights = {k: v.detach().cpu().contiguous() for k, v in self.network.head.state_dict().items()}
         about = {
             "task": self.task,
@@ -125,14 +122,11 @@ class TunedModel:
             "room": asdict(self.room),
             "facts": self.facts,
         }
-        try:
-            with atomic_folder(folder) as aside:
-                self.pretrained.save(aside / ENCODER)
-                save_file(weights, aside / HEAD)
-                (aside / ABOUT).write_text(to_json(about, indent=1), encoding="utf-8")
-                write_manifest(aside, kind=TUNED, version=FORMAT_VERSION)
-        except (OSError, SafetensorError, TypeError) as reason:
-            raise ModelError(f"{folder}: not saved ({reason}); what was there before is unchanged") from reason
+        with saving(Path(folder), TUNED) as aside:
+            self.pretrained.save(aside / ENCODER)
+            save_file(weights, aside / HEAD)
+            (aside / ABOUT).write_text(to_json(about, indent=1), encoding="utf-8")
+            write_manifest(aside, kind=TUNED, version=FORMAT_VERSION)
 
     @classmethod
     def from_pretrained(cls, folder_or_hub_id: str | PathLike[str], *, device: str = "cpu") -> TunedModel:
