@@ -153,7 +153,7 @@ def test_a_job_of_an_older_version_keeps_the_schema_of_its_parquet_files(tmp_pat
     assert bulk_jobs.done(planned())["rows"] == 3
     facts = json.loads(manifest.read_text(encoding="utf-8"))
     manifest.write_text(json.dumps(facts | {"entity_fields": [*older, "of a newer version"]}), encoding="utf-8")
-    with pytest.raises(DataError, match="entity_fields was .*'of a newer version'.*give a new folder"):
+    with pytest.raises(DataError, match=r"entity_fields was .*'of a newer version'.*give a new folder"):
         planned().begin()
 
 
