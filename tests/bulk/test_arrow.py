@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cige.bulk import Annotator, AnnotatorSettings, annotate_batch, output_schema
+from cige.bulk.annotator import Annotation
+from cige.bulk.arrow import entities_array
+from cige.data.documents import read_documents
+from cige.data.sentence import Span
+from cige.entities.entity import Entity
 from cige.errors import DataError, ModelError
 from cige.runtime import native
 
@@ -34,10 +42,33 @@ def test_entities_are_those_of_a_call(annotator):
     found = annotate_batch(annotator, batch)
     assert found.schema == output_schema(batch.schema) and found.column("id").to_pylist() == [1, 2, 3, 4, 5]
     for text, entities in zip(TEXTS, found.column("entities").to_pylist(), strict=True):
-        own = [{**e.to_dict(), "score": pytest.approx(e.score, abs=1e-6)} for e in annotator.finder(text)]
+        own = [asdict(e) | {"score": pytest.approx(e.score, abs=1e-6), "parts": []} for e in annotator.finder(text)]
         assert entities == own and all(text[e["start"] : e["end"]] == e["text"] for e in entities)
     assert found.column("error").null_count == len(TEXTS)
     assert sum(map(len, found.column("entities").to_pylist())) >= 6
+
+
+def test_forced_entities_and_parts_are_in_the_column_and_can_be_read_again(tmp_path):
+    text = "第一和口腔医院"
+    entities = [
+        Entity(0, 7, "ORG", "第一医院", 0.5, parts=((0, 2), (5, 7))),
+        Entity(3, 5, "ORG", "口腔", 1.0, forced=True),
+    ]
+    column = entities_array([Annotation(entities), Annotation(None, "no text"), Annotation([])])
+    assert column.type == output_schema(batch_of([]).schema).field("entities").type
+    assert column.to_pylist() == [
+        [
+            {**entities[0].to_dict(), "forced": False},
+            {**entities[1].to_dict(), "parts": []},
+        ],
+        None,
+        [],
+    ]
+    pq.write_table(pa.table({"text": [text], "entities": column[:1]}), tmp_path / "a.parquet")
+    assert read_documents(tmp_path / "a.parquet")[0].spans == (
+        Span(0, 7, "ORG", ((0, 2), (5, 7))),
+        Span(3, 5, "ORG"),
+    )
 
 
 def test_a_row_that_cannot_be_read_has_an_error_and_costs_the_others_nothing(annotator, monkeypatch):

@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import os
+from dataclasses import replace
 
 import bulk_jobs
 import pyarrow as pa
@@ -18,6 +19,7 @@ from hypothesis import strategies as st
 from cige.bulk import inputs
 from cige.bulk.csv_records import csv_records
 from cige.bulk.inputs import Part, scan
+from cige.bulk.job import Job
 from cige.bulk.rows import read_rows
 from cige.cli import main
 from cige.errors import DataError
@@ -126,6 +128,33 @@ def test_parquet_keeps_its_columns(tmp_path):
     )
     assert "list<element: struct<start: int32 not null" in str(found.schema.field("entities").type)
     assert rejected_rows(tmp_path / "out")[0]["reason"] == "no text"
+
+
+def test_a_job_of_an_older_version_keeps_the_schema_of_its_parquet_files(tmp_path):
+    (tmp_path / "a.txt").write_text("北京\n上海\n南京\n", encoding="utf-8")
+
+    def planned() -> Job:
+        return bulk_jobs.plan(tmp_path / "a.txt", tmp_path / "out", to="parquet", part_rows=1)
+
+    def fields_of(number: int) -> list[str]:
+        file = tmp_path / "out" / "data" / f"part-00000{number}.parquet"
+        return [field.name for field in pq.read_schema(file).field("entities").type.value_type]
+
+    older = ["start", "end", "label", "text", "score"]
+    begun = planned()
+    assert not begun.begin()
+    replace(begun, entity_fields=tuple(older)).annotate(bulk_jobs.annotator(), begun.parts[0])
+    manifest = tmp_path / "out" / "manifest.json"
+    facts = json.loads(manifest.read_text(encoding="utf-8"))
+    assert facts.pop("entity_fields") == [*older, "forced", "parts"]
+    manifest.write_text(json.dumps(facts), encoding="utf-8")
+    assert bulk_jobs.done(planned())["rows"] == 3
+    assert [fields_of(number) for number in range(3)] == [older] * 3
+    assert bulk_jobs.done(planned())["rows"] == 3
+    facts = json.loads(manifest.read_text(encoding="utf-8"))
+    manifest.write_text(json.dumps(facts | {"entity_fields": [*older, "of a newer version"]}), encoding="utf-8")
+    with pytest.raises(DataError, match=r"entity_fields was .*'of a newer version'.*give a new folder"):
+        planned().begin()
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,12 @@ def test_the_parts_of_a_moved_entity_are_moved_too():
     assert entity_dicts([entity], int) == [entity.to_dict()]
 
 
+def test_tables_show_the_offsets_of_all_parts():
+    entity = Entity(1, 8, "ORG", "第一医院", 0.5, parts=((1, 3), (6, 8)))
+    assert entity.shown_offsets() == "1-3, 6-8"
+    assert dataclasses.replace(entity, parts=()).shown_offsets() == "1-8"
+
+
 def test_an_entity_cannot_be_changed():
     with pytest.raises(dataclasses.FrozenInstanceError):
         Entity(0, 1, "LOC", "京", 1.0).start = 1

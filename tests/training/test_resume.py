@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import json
+import re
 import signal
 from dataclasses import replace
 from pathlib import Path
@@ -204,6 +206,32 @@ def test_a_finished_run_on_data_that_has_changed_is_refused(data_dir: Path, tmp_
     assert run(data, tmp_path / "run", recipe=recipe) == first
     file.unlink()
     assert run(data, tmp_path / "run", recipe=recipe) == first  # a result does not need its data
+
+
+@pytest.mark.parametrize(
+    ("setting", "name"),
+    [("vectors.word", "vectors/word.npz"), ("lexicon.path", "lexicon/words.txt"), ("lexicon.gazetteers[1]", "b.txt")],
+)
+def test_a_finished_run_with_files_that_have_changed_is_refused(tmp_path: Path, setting: str, name: str) -> None:
+    data = tiny_run.write_data_folder(tmp_path / "data")
+    for list_of_names in ("a.txt", "b.txt"):
+        (data / list_of_names).write_text("南京市\n", encoding="utf-8")
+    words = LexiconConfig("lexicon/words.txt", gazetteers=("a.txt", "b.txt"))
+    recipe = replace(tiny_run.tiny_recipe(n_epochs=1), lexicon=words)
+    first = run(data, tmp_path / "run", recipe=recipe)
+    assert run(data, tmp_path / "run", recipe=recipe) == first
+    raw = (data / name).read_bytes()
+    (data / name).write_bytes(raw + b"\n")
+    with pytest.raises(RecipeError, match=re.escape(f"other files: {setting} ({data / name}) changed since; choose")):
+        run(data, tmp_path / "run", recipe=recipe)
+    result = tmp_path / "run" / "result.json"
+    recorded = result.read_text(encoding="utf-8")
+    older = {key: value for key, value in json.loads(recorded).items() if key != "inputs"}
+    result.write_text(json.dumps(older), encoding="utf-8")
+    assert run(data, tmp_path / "run", recipe=recipe) == replace(first, inputs={})  # of an earlier version
+    result.write_text(recorded, encoding="utf-8")
+    (data / name).unlink()
+    assert run(data, tmp_path / "run", recipe=recipe) == first
 
 
 def test_over_a_bert_whose_vectors_are_kept(data_dir: Path, tmp_path: Path, one_thread: None) -> None:

@@ -17,6 +17,7 @@ from cige.data import write_sentences
 from cige.data.vocabulary import UNK, USER
 from cige.errors import ModelError, RecipeError
 from cige.folders.hub import BUNDLED
+from cige.folders.manifest import update_manifest
 from cige.models.model import LatticeModel
 from cige.nn.bert import load_features
 from cige.recipes.shipped import OWN_DATA
@@ -48,6 +49,19 @@ def test_from_the_bundled_model_with_labels_of_ones_own(own_data: list[str], tmp
     assert isinstance(ner("李明在南京市轩辕澜沧江。"), list)
     further = recipe_of(own_data, f"start_from={tmp_path / 'run'}")  # the run's folder stands for its model
     assert set_up(further, seed=1).tagger.tags == model.tags
+
+
+def test_a_finished_run_tells_that_the_model_it_started_from_is_another(own_data: list[str], tmp_path: Path) -> None:
+    start, folder = tmp_path / "start", tmp_path / "run"
+    tiny.model().save(start)
+    recipe = recipe_of(own_data, f"start_from={start}", "training.n_epochs=1")
+    result = train(recipe, folder, seed=1, device="cpu", show_progress=False)
+    assert set(result.inputs) == {"start_from"}
+    update_manifest(start, calibration={})  # says nothing of what training reads
+    assert train(recipe, folder, seed=1, device="cpu", show_progress=False) == result
+    tiny.model(seed=2).save(start)
+    with pytest.raises(RecipeError, match=r"with other files: start_from \(.*start\) changed since; choose"):
+        train(recipe, folder, seed=1, device="cpu", show_progress=False)
 
 
 def test_the_start_is_the_trained_encoder_and_a_user_word_still_reaches_it(own_data: list[str]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
 from cige.bulk.fingerprint import Versions, versions_of
@@ -18,6 +18,7 @@ from cige.text.utf16 import utf16_offsets
 
 CODE_POINTS, UTF_16 = "code-points", "utf-16"
 OFFSETS = (CODE_POINTS, UTF_16)
+ENTITY_FIELDS = tuple(field.name for field in fields(Entity))  # those of a column of entities in Arrow
 
 
 @dataclass(frozen=True)

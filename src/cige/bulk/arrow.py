@@ -1,24 +1,38 @@
 """Arrow: add columns of entities and errors to a RecordBatch or Table with a column of texts.
 
     batch.schema           text: string, ...
-    annotated.schema       text: string, ..., entities: list<struct<start, end, label, text, score>>, error: string
+    annotated.schema       text: string, ..., entities: list<struct<start, end, label, text, score, forced, parts>>,
+                           error: string
 
 Each row has either a list of entities, which may be empty, or an error with the reason why it could not be processed.
+The schema does not depend on the model: the parts of an entity without gaps are an empty list.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
 
-from cige.bulk.annotator import Annotation, Annotator
+from cige.bulk.annotator import ENTITY_FIELDS, Annotation, Annotator
 from cige.errors import DataError
 
 TEXT, ENTITIES, ERROR = "text", "entities", "error"  # the default column names
-_TYPES = {"start": pa.int32(), "end": pa.int32(), "label": pa.string(), "text": pa.string(), "score": pa.float32()}
-ENTITY_FIELDS = [pa.field(name, kind, nullable=False) for name, kind in _TYPES.items()]
-ENTITIES_TYPE = pa.list_(pa.struct(ENTITY_FIELDS))
+_TYPES = {
+    "start": pa.int32(),
+    "end": pa.int32(),
+    "label": pa.string(),
+    "text": pa.string(),
+    "score": pa.float32(),
+    "forced": pa.bool_(),
+    "parts": pa.list_(pa.list_(pa.int32())),
+}
+
+
+def entities_type(names: Sequence[str] = ENTITY_FIELDS) -> pa.DataType:
+    """The type of a column of entities with these fields of Entity."""
+    return pa.list_(pa.struct([pa.field(name, _TYPES[name], nullable=False) for name in names]))
 
 
 def output_schema(
@@ -37,7 +51,7 @@ def output_schema(
     for name in (entities_column, error_column):
         if name in schema.names:
             raise DataError(f"a column {name!r} is there already; rename it, or give another name for the new one")
-    return schema.append(pa.field(entities_column, ENTITIES_TYPE)).append(pa.field(error_column, pa.string()))
+    return schema.append(pa.field(entities_column, entities_type())).append(pa.field(error_column, pa.string()))
 
 
 def annotate_batch(
@@ -64,13 +78,13 @@ def annotate_batch(
     return type(batch).from_arrays([*batch.columns, *added], schema=schema)
 
 
-def entities_array(annotations: list[Annotation]) -> pa.Array:
-    """list<struct<start, end, label, text, score>>[n]; null for rows with an error."""
+def entities_array(annotations: list[Annotation], names: Sequence[str] = ENTITY_FIELDS) -> pa.Array:
+    """The entities of each row, of `entities_type(names)`; null for rows with an error."""
     rows = [
-        None if a.entities is None else [{name: getattr(e, name) for name in _TYPES} for e in a.entities]
+        None if a.entities is None else [{name: getattr(e, name) for name in names} for e in a.entities]
         for a in annotations
     ]
-    return pa.array(rows, ENTITIES_TYPE)
+    return pa.array(rows, entities_type(names))
 
 
 def _texts(column: pa.Array | pa.ChunkedArray) -> list[Any]:

@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
-from cige.bulk.annotator import Annotation, Annotator, AnnotatorSettings
+from cige.bulk.annotator import ENTITY_FIELDS, Annotation, Annotator, AnnotatorSettings
 from cige.bulk.fingerprint import Versions
 from cige.bulk.inputs import InputFile, Part, columns_of, find_files, parts_of, scan
 from cige.bulk.records import PartRecord, read_record
@@ -41,6 +41,8 @@ from cige.json_text import JsonObject, json_bytes, to_json
 from cige.lexicon.word_versions import version_of
 
 VERSION = 1
+# What the manifests of older versions, which do not have these facts, mean.
+_UNSAID: JsonObject = {"with_source": False, "entity_fields": ["start", "end", "label", "text", "score"]}
 # Settings that do not affect rows; models, words and the precision that "auto" chose are compared by version.
 _CHANGES_NO_ROW = {"batch_size", "device", "lexicon_add", "model", "precision"}
 
@@ -57,6 +59,8 @@ class Job:
         text_column, entities_column: column names; a line of text is treated as a column with that name.
         part_rows: rows per part, or None to choose it by the number of rows.
         with_source: whether rows get SOURCE_COLUMNS, the file and the number of the row in it.
+        entity_fields: with `to` "parquet", the fields of an entity: those with which the job was started, so that all
+            its files have one schema.
         files, parts: the input files and their parts.
         versions: the versions of model and lexicon, and the precision.
     """
@@ -70,6 +74,7 @@ class Job:
     entities_column: str = "entities"
     part_rows: int | None = None
     with_source: bool = True
+    entity_fields: tuple[str, ...] = ENTITY_FIELDS
     files: tuple[InputFile, ...] = ()
     parts: tuple[Part, ...] = field(default=(), repr=False)
     versions: Versions = field(default_factory=lambda: Versions("", ""))
@@ -110,6 +115,9 @@ class Job:
                 raise DataError(f"{file.name or source}: {clash}")
         parts = parts_of(files, [pieces for _, pieces in scanned], part_rows)
         job = cls(source, output, form, to, settings, text_column, entities_column, part_rows, with_source)
+        if begun := _manifest_of(output):
+            fields = begun.get("entity_fields") or _UNSAID["entity_fields"]
+            job = replace(job, entity_fields=tuple(name for name in ENTITY_FIELDS if name in fields))
         return replace(job, files=tuple(files), parts=tuple(parts), versions=versions)
 
     @property
@@ -248,7 +256,7 @@ class Job:
         if self.with_source:
             for column, kind in zip(SOURCE_COLUMNS, (pa.string(), pa.int64()), strict=True):
                 table = table.append_column(column, pa.array([source[column] for source in sources], kind))
-        entities = entities_array([Annotation(of_row) for _, of_row in annotated])
+        entities = entities_array([Annotation(of_row) for _, of_row in annotated], self.entity_fields)
         pq.write_table(table.append_column(self.entities_column, entities), path, compression="zstd")
 
     def _source(self, part: Part, row: Row) -> dict[str, object]:
@@ -287,6 +295,8 @@ class Job:
             "with_source": self.with_source,
             "settings": settings,
         }
+        if self.to == "parquet":
+            facts["entity_fields"] = self.entity_fields
         return json.loads(to_json(facts | self._versions()))  # as after reading: tuples are lists
 
     def _versions(self) -> PartRecord:
@@ -303,7 +313,7 @@ class Job:
                 "and one lexicon in one precision: give those again to go on, or a new folder to begin anew"
             )
         for name, now in self._facts().items():
-            given = there.get(name, False if name == "with_source" else None)  # jobs of older versions had no sources
+            given = there.get(name, _UNSAID.get(name))
             if name == "settings" and isinstance(given, dict):  # older versions wrote more of them
                 given = {key: value for key, value in given.items() if key not in _CHANGES_NO_ROW}
             if given != now:
@@ -325,6 +335,9 @@ class Job:
 
 def versions_begun_with(output: Path) -> list[str]:
     """The word versions (see lexicon.word_versions) with which the job of a folder was started; empty without a job."""
-    if kind_of(output) != ANNOTATION:
-        return []
-    return list(json.loads((output / MANIFEST).read_text(encoding="utf-8")).get("lexicon_versions", []))
+    return list(_manifest_of(output).get("lexicon_versions", []))
+
+
+def _manifest_of(output: Path) -> JsonObject:
+    """The manifest of the job of a folder; empty without a job."""
+    return json.loads((output / MANIFEST).read_text(encoding="utf-8")) if kind_of(output) == ANNOTATION else {}

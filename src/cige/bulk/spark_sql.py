@@ -30,7 +30,10 @@ if TYPE_CHECKING:
 Batches = Iterable["pa.RecordBatch"]
 TASKS_PER_CORE = 16  # each task costs 0.15 s, because Python 3.11 reads pyspark's archive again for each
 TRIES = 4  # attempts per task, as on a cluster; the default of a local session is one
-ENTITIES_DDL = "array<struct<start: int, end: int, label: string, text: string, score: float>>"
+ENTITIES_DDL = (
+    "array<struct<start: int, end: int, label: string, text: string, score: float, forced: boolean, "
+    "parts: array<array<int>>>>"
+)
 
 
 def annotate(frame: DataFrame, settings: AnnotatorSettings | None = None, **columns: str) -> DataFrame:

@@ -139,7 +139,7 @@ def _table(entities: list[EntityEvidence], with_words: bool) -> Table:
     for evidence in entities:
         entity = evidence.entity
         score = "forced" if entity.forced else f"{entity.score:.3f}"
-        row: list[str | Text] = [Text(visible(entity.text)), entity.label, f"{entity.start}-{entity.end}", score]
+        row: list[str | Text] = [Text(visible(entity.text)), entity.label, entity.shown_offsets(), score]
         if with_words:
             row.append(Text("  ".join(f"{w.word.shown()}\xa0{w.share:.0%}" for w in evidence.words)))
         table.add_row(*row)

@@ -73,7 +73,7 @@ class GoldRelations(GoldSpans):
     def _cells(self, spans: Sequence[Span], where: str) -> set[tuple[int, int, int]]:
         cells: dict[tuple[int, int], int] = {}
         for span in spans:
-            places = [k for a, b in span.parts or ((span.start, span.end),) for k in range(a, b)]
+            places = [k for a, b in span.pieces for k in range(a, b)]
             for first, second in pairwise(places):
                 cells[first, second] = NEXT
             relation = self._numbers[span.label] + N_RELATIONS

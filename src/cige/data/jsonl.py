@@ -198,8 +198,7 @@ def outermost(spans: Sequence[Span]) -> tuple[list[Span], list[Span]]:
     kept: list[Span] = []
     dropped: list[Span] = []
     for span in sorted(spans, key=lambda s: (s.start - s.end, s)):
-        overlaps = any(span.start < other.end and other.start < span.end for other in kept)
-        (dropped if overlaps else kept).append(span)
+        (dropped if any(map(span.overlaps, kept)) else kept).append(span)
     return sorted(kept), sorted(dropped)
 
 

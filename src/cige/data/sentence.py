@@ -33,9 +33,20 @@ class Span:
         """The same span of a text with `n` more characters before it."""
         return Span(self.start + n, self.end + n, self.label, tuple((a + n, b + n) for a, b in self.parts))
 
+    @property
+    def pieces(self) -> tuple[tuple[int, int], ...]:
+        """Its parts; of a span without gaps, itself."""
+        return self.parts or ((self.start, self.end),)
+
     def text_in(self, text: str) -> str:
         """The characters of the span in its text."""
-        return "".join(text[a:b] for a, b in self.parts or ((self.start, self.end),))
+        return "".join(text[a:b] for a, b in self.pieces)
+
+    def overlaps(self, other: Span) -> bool:
+        """Whether the two share a character; one that lies in a gap of the other does not overlap it."""
+        if self.end <= other.start or other.end <= self.start:
+            return False
+        return any(a < end and start < b for a, b in self.pieces for start, end in other.pieces)
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,10 @@ class Entity:
         parts = tuple((place(start), place(end)) for start, end in self.parts)
         return replace(self, start=place(self.start), end=place(self.end), parts=parts)
 
+    def shown_offsets(self) -> str:
+        """Its offsets as tables show them: "3-10", or those of its parts: "3-5, 8-10"."""
+        return ", ".join(f"{start}-{end}" for start, end in self.parts or ((self.start, self.end),))
+
     def to_dict(self) -> EntityJson:
         """The fields as a dict of JSON values, in the order of the class; `forced` and `parts` only if they are set."""
         fields: EntityJson = {  # asdict would copy each value, which takes ten times as long

@@ -157,7 +157,7 @@ def _entity_table(explanation: Evidence) -> RenderableType:
         e = evidence.entity
         words = Text("  ".join(f"{w.word.shown()}\xa0{w.share:.0%}" for w in evidence.words))
         table.add_row(
-            Text(visible(e.text)), e.label, f"{e.start}-{e.end}", _score(e, 3), f"{evidence.on_words:.0%}", words
+            Text(visible(e.text)), e.label, e.shown_offsets(), _score(e, 3), f"{evidence.on_words:.0%}", words
         )
     return table
 

@@ -34,9 +34,29 @@ def write_manifest(folder: Path, **facts: Any) -> None:
     parts = [f.parent for f in folder.rglob(MANIFEST) if f.parent != folder]
     files = [f for f in folder.rglob("*") if f.is_file() and f != folder / MANIFEST and not set(parts) & set(f.parents)]
     names = sorted(f.relative_to(folder).as_posix() for f in files)
-    listing = {name: {"bytes": (folder / name).stat().st_size, "sha256": sha256(folder / name)} for name in names}
+    listing = {name: entry_of(folder / name) for name in names}
     text = to_json(facts | {"files": listing}, indent=1, sort_keys=True)
     (folder / MANIFEST).write_text(text, encoding="utf-8")
+
+
+def entry_of(path: Path) -> FileEntry:
+    """The size and the sha256 of a file, or of all files of a folder.
+
+    The files of a folder with a manifest are those that it lists, with the checksums in it. Raises an OSError if
+    something cannot be read.
+    """
+    if not path.is_dir():
+        return {"bytes": path.stat().st_size, "sha256": sha256(path)}
+    try:
+        listing = dict(_listed_files(json.loads((path / MANIFEST).read_text(encoding="utf-8")), path, CigeError))
+        n_bytes = sum(entry["bytes"] for entry in listing.values())
+    except (CigeError, OSError, ValueError, TypeError, AttributeError, RecursionError):
+        files = sorted(file for file in path.rglob("*") if file.is_file())
+        listing = {file.relative_to(path).as_posix(): entry_of(file) for file in files}
+        n_bytes = sum(entry["bytes"] for entry in listing.values())
+    import hashlib
+
+    return {"bytes": n_bytes, "sha256": hashlib.sha256(to_json(listing, sort_keys=True).encode()).hexdigest()}
 
 
 def update_manifest(folder: Path, **facts: Any) -> None:

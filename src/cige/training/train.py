@@ -10,7 +10,7 @@ The output folder contains recipe.yaml (all settings), checkpoint-N (for resumin
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -24,8 +24,10 @@ from cige.engine.run_folder import RunResult, result_values
 from cige.engine.trainer import Trainer
 from cige.entities.label_facts import LabelFacts, learn_max_lengths
 from cige.errors import CigeError, RecipeError
+from cige.folders.manifest import FileEntry
 from cige.models.model import GridModel, LatticeModel
 from cige.training.dataset import TrainingSet
+from cige.training.inputs import changed_inputs, inputs_of
 from cige.training.objective import EvaluationSet, TaggingObjective, learning_rate_scales
 from cige.training.recipe import Recipe, load_recipe
 from cige.training.setup import TrainingSetup, gold_of, set_up
@@ -45,6 +47,7 @@ class TrainResult(RunResult):
         n_parameters: number of trained parameters; padding_share: of node pairs computed on padding, 0..1.
         history: a record per epoch, with `train["loss"]` and the `scores` "f1", "precision" and "recall".
         sentences: sha256 (hex) of the training and the development sentences; "" in results of earlier versions.
+        inputs: size and sha256 of what else was read (`inputs_of`); empty in results of earlier versions.
     """
 
     name: str
@@ -56,6 +59,7 @@ class TrainResult(RunResult):
     padding_share: float
     machine: dict[str, object]
     sentences: str = ""
+    inputs: dict[str, FileEntry] = field(default_factory=dict)
 
 
 def train(
@@ -81,26 +85,31 @@ def train(
 
     Raises:
         CigeError: see its subclasses; a RecipeError if `output_dir` contains a run of another recipe or seed, or one on
-            other sentences.
+            other sentences, or with another start model or other files.
     """
     folder = Path(output_dir)
     begin = partial(_begin, recipe, folder, seed, data_dir)
-    kind = RunKind(TrainResult, load_recipe, check_finished=partial(_check_sentences, recipe, data_dir))
+    kind = RunKind(TrainResult, load_recipe, check_finished=partial(_check_inputs, recipe, data_dir))
     result = run(kind, begin, folder, recipe, seed=seed, device=device, resume=resume, show_progress=show_progress)
     assert result is not None  # no time to stop was given
     return result
 
 
-def _check_sentences(recipe: Recipe, data_dir: str | Path | None, result: TrainResult) -> None:
-    """Raise a RecipeError if the sentences have changed since a run on them was finished; they may be gone."""
+def _check_inputs(recipe: Recipe, data_dir: str | Path | None, result: TrainResult) -> None:
+    """Raise a RecipeError if sentences or files have changed since a run with them was finished; they may be gone."""
+    what = ""
+    if changed := changed_inputs(result.inputs, recipe, data_dir):
+        what = f"with other files: {', '.join(changed)} changed since"
     try:
         sources, _ = read_sources(recipe.data, data_dir, nested=recipe.head == "pair_grid")
+        if result.sentences not in ("", digest_of(sources)):
+            what = "on other sentences: a file of the data has changed since"
     except CigeError:
-        return
-    if result.sentences not in ("", digest_of(sources)):
+        pass
+    if what:
         raise RecipeError(
-            f"{result.folder} holds a finished run on other sentences: a file of the data has changed since; choose "
-            "another output folder, or start over with resume=False (--no-resume)"
+            f"{result.folder} holds a finished run {what}; choose another output folder, or start over with "
+            "resume=False (--no-resume)"
         )
 
 
@@ -110,6 +119,7 @@ def _begin(
     setup = set_up(recipe, seed=seed, data_dir=data_dir)
     if accelerator.is_main_process:
         warn_of_misleading_scores(setup.sources)
+    inputs = inputs_of(recipe, data_dir) if accelerator.is_main_process else {}
     objective = _objective(recipe, setup, seed)
 
     def finish(trainer: Trainer) -> TrainResult:
@@ -126,6 +136,7 @@ def _begin(
             history=tuple(trainer.state.records),
             machine=machine_facts(accelerator),
             sentences=digest_of(setup.sources),
+            inputs=inputs,
         )
         if accelerator.is_main_process:
             with reporting_write_errors(folder):

@@ -302,6 +302,16 @@ def test_an_entity_with_a_gap_keeps_its_parts(tmp_path, capsys):
         read_sentences(table, repair=True)
 
 
+def test_repairs_keep_an_entity_in_the_gap_of_another(tmp_path, capsys):
+    text = "第一和口腔医院"
+    gapped, within = Span(0, 7, "ORG", ((0, 2), (5, 7))), Span(3, 5, "SITE")
+    source, repaired = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
+    write_sentences(source, [Sentence(text, (gapped, within, Span(3, 7, "ORG")))])
+    assert main(["convert", str(source), str(repaired), "--repair"]) == 0
+    assert "1: repaired: ORG '口腔医院' at [3, 7) overlapped a longer entity" in capsys.readouterr().err
+    assert read_sentences(repaired, nested=True)[0].spans == (gapped, within)
+
+
 def test_the_parts_of_a_folder_of_parquet_files_are_read_in_order(tmp_path):
     folder = tmp_path / "table"
     (folder / "year=2024").mkdir(parents=True)

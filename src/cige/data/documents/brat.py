@@ -89,12 +89,11 @@ def _span(line: str, text: str) -> Span:
 def _line(number: int, span: Span, text: str) -> str:
     if not _LABEL.fullmatch(span.label):
         raise DataError(f"label {span.label!r} has whitespace, which brat cannot hold")
-    parts = span.parts or ((span.start, span.end),)
-    if any(not text[end:start].strip() for (_, end), (start, _) in pairwise(parts)):
+    if any(not text[end:start].strip() for (_, end), (start, _) in pairwise(span.pieces)):
         raise DataError(
             f"{show_span(span, text)} has a gap of nothing but whitespace, which is no gap in brat; write jsonl"
         )
-    places = [place for start, end in parts for place in _fragments(start, end, text)]
+    places = [place for start, end in span.pieces for place in _fragments(start, end, text)]
     shown = " ".join(text[a:b] for a, b in places)
     return f"T{number}\t{span.label} {';'.join(f'{a} {b}' for a, b in places)}\t{shown}\n"
 
