@@ -160,13 +160,12 @@ def read_words(
         facts = entry.label, entry.mode
         if facts not in shared:
             shared[facts] = reason_to_refuse_user_word(UserWord("甲乙", entry.label, cast(Mode, entry.mode))) is None
-        if not spaces:
-            problem = reason_to_refuse(text)
+        if entry.problem is not None or not spaces:  # the text of a line with a problem may be no word
+            problem = entry.problem or reason_to_refuse(text)
         elif shared[facts] and text.isalnum() and 2 <= len(text) <= MAX_WORD_CHARS:  # nearly every word
             problem = None
         else:
             problem = reason_to_refuse_user_word(UserWord(text, entry.label, cast(Mode, entry.mode)))
-        problem = problem or entry.problem
         if problem is None and text in of_word:
             problem = DUPLICATE if facts == of_word[text] else CONTRADICTION
         if problem:
