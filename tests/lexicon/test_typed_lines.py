@@ -316,6 +316,18 @@ def test_other_separators_of_csv(tmp_path, mark, header):
 
 
 @pytest.mark.parametrize(
+    ("first", "mark"), [("sep=;", ";"), ("SEP=,", ","), ('"sep=|"', "|"), ("sep=\t", "\t"), ("sep=\\t\r", "\t")]
+)
+@pytest.mark.parametrize("name", ["w.csv", "w.tsv", "w.txt"])
+def test_the_first_line_may_tell_the_separator_as_it_tells_excel(tmp_path, first, mark, name):
+    rows = mark.join(["贺兰草", 'PRODUCT\n"云雀;科技"', "COMPANY\n沙葱\n"])
+    found = read_named(tmp_path, name, f"\ufeff{first}\n{rows}")
+    assert found.user_words == [UserWord("贺兰草", "PRODUCT"), UserWord("云雀;科技", "COMPANY"), UserWord("沙葱")]
+    assert (found.report.format, found.report.n_refused) == ("csv", 0)
+    assert read_named(tmp_path, name, "sep=x\n沙葱\n").words == ["sep=x", "沙葱"]
+
+
+@pytest.mark.parametrize(
     "header", ["产品名称,类别", "Product Name,Type", "商品名字,分类", "产品名称,类别,模式", "产品名称,频次"]
 )
 def test_a_header_that_is_not_understood_is_refused(tmp_path, header):
