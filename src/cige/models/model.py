@@ -189,7 +189,9 @@ class LatticeModel:
             weights = load_file(folder / _WEIGHTS)
             config = config_from_json(architecture(facts["architecture"]).config_class(), facts["config"])
             check_settings(config)
-            features = load_features(folder / BERT, tuned=config.bert_tuned) if config.bert is not None else None
+            features = None
+            if config.bert is not None:  # local_only: `model/bert` without such a folder is also the form of a hub id
+                features = load_features(folder / BERT, tuned=config.bert_tuned, local_only=True)
             head, widths = head_of_manifest(facts), tuple(facts["widths"])
             with uninitialised():  # the file has all weights
                 tagger = build_network(facts["architecture"], config, vocabulary, facts["tags"], widths, features, head)
