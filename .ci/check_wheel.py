@@ -43,6 +43,7 @@ IN_WHEEL = [
     "cige/data/datasets.json",
     "cige/text/traditional.txt",
     "cige/commands/chinese.json",
+    "cige/lattice_bert/chinese.json",
     "cige/explain/explanation.css",
     "cige/serving/page.html",
 ]

@@ -17,6 +17,7 @@ from cige.data.sentence import Span
 from cige.data.tags import tags_to_spans
 from cige.entities.label_facts import LabelFacts
 from cige.errors import ModelError
+from cige.lexicon.report import WordListWarning
 from cige.lexicon.user_word import UserWord
 from cige.tagging.finder import EntityFinder
 from cige.tagging.prediction import ScoredSpan, decode_spans, predict_spans
@@ -260,6 +261,32 @@ def test_words_over_the_budget_are_told(own_ner):
         warnings.simplefilter("error")
         own_ner(SENTENCE)
         load()("-" * 3000)  # the bundled lexicon has runs of hyphens of many lengths
+
+
+def test_a_label_that_differs_from_one_of_the_model_by_case_alone_is_told(own_ner, tmp_path):
+    def is_told(label, known):
+        return pytest.warns(WordListWarning, match=f"label {label}, which is .*the model's is {known}: add them")
+
+    ways = (own_ner, own_ner.analyze, own_ner.explain, lambda text, words: list(own_ner.pipe([text], words=words)))
+    for read in ways:
+        with is_told("Per", "PER"):
+            read(SENTENCE, words={"王小红": "Per"})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        own_ner(SENTENCE, words={"王小红": "PER", "罗氏公司": "Company", "北京": None})
+    path = tmp_path / "words.txt"
+    path.write_text("罗氏公司\torg\n", encoding="utf-8")
+    own_ner.lexicon.add_file(path)
+    with is_told("org", "ORG"):
+        own_ner(SENTENCE)
+    own_ner.lexicon.add("罗氏公司", label="org", mode="force")
+    with is_told("org", "ORG"):  # and it stays what the user said
+        assert (10, 14, "org") in triples(own_ner(SENTENCE, labels=["org"]))
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("default")
+        for _ in range(3):
+            own_ner(SENTENCE)
+    assert len(told) == 1
 
 
 @pytest.mark.parametrize("scheme", ["BMES", "BIO", "BIOES"])

@@ -23,7 +23,7 @@ from cige.runtime.opening import open_onnx, open_tagger
 from cige.tagging.finder import EntityFinder
 from cige.tagging.merging import merge_windows
 from cige.tagging.prediction import predict_spans
-from cige.tagging.selection import Request, Selection
+from cige.tagging.selection import Request, Selection, warn_of_other_case
 from cige.tagging.streaming import Stream, WordBudgetWarning  # noqa: F401  # caught by users
 from cige.tagging.windows import LatticeWord, core_words, read_windows
 from cige.text.counted import counted
@@ -207,6 +207,7 @@ class NER(EntityFinder):
         """
         check_text(text)
         snapshot = self._with_words_of_call(words).lexicon.snapshot()
+        warn_of_other_case(snapshot.label_names, self.labels)
         parts = read_windows(text, snapshot, self.label_facts)
         spans = predict_spans(self.model, [part.lattice for part in parts])
         return Analysis(

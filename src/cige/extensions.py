@@ -61,7 +61,7 @@ class Extension:
         recipes: kinds of recipes, by name.
         verbs: verb of the command line -> what it does.
         aliases: former name of a verb -> the words that replaced it.
-        chinese: English text of a verb or of an option's help -> what is shown in a Chinese locale.
+        chinese: the file of the Chinese help of its verbs and options, in the form of `commands/chinese.json`.
         commands: the package with a module for each verb.
     """
 
@@ -69,7 +69,7 @@ class Extension:
     recipes: Mapping[str, RecipeKind]
     verbs: Mapping[str, str]
     aliases: Mapping[str, tuple[str, ...]]
-    chinese: Mapping[str, str]
+    chinese: Path
     commands: str
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from argparse import ArgumentTypeError
 
 import pytest
 
 from cige.cli import main
-from cige.commands.options import at_least, minutes, port, seconds, share
+from cige.commands.options import at_least, minutes, origin, port, seconds, share
 from cige.folders.manifest import MANIFEST
 
 
@@ -26,10 +27,16 @@ def test_a_manifest_that_makes_no_sense_is_told(manifest, tmp_path, capsys):
         (minutes, {"0": 0.0}, ["-1", "inf", "nan", "x"], "minutes, at least 0"),
         (port, {"0": 0, "65535": 65_535}, ["-1", "65536", "http", "80.0"], "a port from 0 to 65535"),
         (share, {"0": 0.0, "1": 1.0}, ["-0.1", "1.1", "nan", "x"], "a number from 0 to 1"),
+        (
+            origin,
+            {x: x.lower() for x in ("*", "https://Example.org", "http://localhost:8080", "http://[::1]:80")},
+            ["example.org", "https://a.org/", "https://a.org/b", "https://a.org:x", "https://*.a.org", "null", ""],
+            "* or scheme://host",
+        ),
     ],
 )
-def test_a_number_out_of_range_is_refused_and_the_range_is_told(kind, right, wrong, expected):
+def test_a_value_out_of_range_is_refused_and_the_range_is_told(kind, right, wrong, expected):
     assert {text: kind(text) for text in right} == right
     for text in wrong:
-        with pytest.raises(ArgumentTypeError, match=f"given '{text}', expected {expected}"):
+        with pytest.raises(ArgumentTypeError, match=re.escape(f"given '{text}', expected {expected}")):
             kind(text)

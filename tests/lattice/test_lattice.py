@@ -3,15 +3,17 @@
 import numpy as np
 import pytest
 
+from cige.errors import LexiconError
 from cige.lattice.lattice import MAX_WORDS_PER_CHAR, build_lattice
 from cige.lexicon.lexicon import Lexicon
+from cige.lexicon.snapshot import LexiconSnapshot
 
 
 def rows(lattice, snapshot):
     return [(start, end, snapshot.word(word)) for start, end, word in lattice.words.tolist()]
 
 
-class Rows:
+class Rows(LexiconSnapshot):
     """A lexicon that matches the same rows in any text."""
 
     n_base = 2
@@ -69,6 +71,12 @@ def test_a_lexicon_is_read_as_it_is_now():
     lattice, expected = build_lattice("南京市", lexicon), build_lattice("南京市", lexicon.snapshot())
     assert lattice.words.tolist() == expected.words.tolist() == [[0, 2, 0], [1, 3, 1]]
     assert lattice.labelled_words == [(1, "LOC")]
+
+
+@pytest.mark.parametrize("given", [5, None, ["南京"], "南京"])
+def test_what_is_no_lexicon_is_refused(given):
+    with pytest.raises(LexiconError, match=f"expected a Lexicon, such as ner.lexicon .*got {type(given).__name__}"):
+        build_lattice("南京市", given)
 
 
 def test_words_of_punctuation_alone_are_left_out_without_being_counted():

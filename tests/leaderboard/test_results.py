@@ -72,11 +72,30 @@ def test_hidden_files_are_no_results(tmp_path: Path) -> None:
     assert read_results(tmp_path) == [board_results.result()]
 
 
+@pytest.mark.parametrize("text", ['{"format": 0}', '{"format": 2, "f1": 1}', "{"])
+def test_a_file_that_is_no_result_is_skipped_and_kept_beside_the_new_one(tmp_path: Path, text: str) -> None:
+    one, two = board_results.result(seed=1), board_results.result(seed=2)
+    write_result_file(tmp_path, two)
+    path = tmp_path / one.path
+    path.write_text(text, encoding="utf-8")
+    problems: list[CigeError] = []
+    assert read_results(tmp_path, on_problem=problems.append) == [two]
+    assert [str(problem).partition(": ")[0] for problem in problems] == [str(path)]
+    assert "keeps this file with .old behind its name" in str(problems[0])
+    write_result_file(tmp_path, one)
+    write_result_file(tmp_path, one)  # a result is replaced
+    assert read_results(tmp_path) == [one, two]
+    assert path.with_name("flat-1.json.old").read_text(encoding="utf-8") == text
+    assert len(list(path.parent.iterdir())) == 3
+
+
 def test_a_result_at_the_place_of_another_is_refused(tmp_path: Path) -> None:
     path = write_result_file(tmp_path, board_results.result(seed=1))
-    path.rename(path.with_name("flat-3.json"))
+    path.rename(misplaced := path.with_name("flat-3.json"))
     with pytest.raises(CigeError, match=r"flat-3.json: the result of another cell"):
         read_results(tmp_path)
+    write_result_file(tmp_path, board_results.result(seed=3))
+    assert read_result_file(misplaced.with_name("flat-3.json.old")) == board_results.result(seed=1)
 
 
 def test_the_folders_of_several_machines_are_merged(tmp_path: Path) -> None:

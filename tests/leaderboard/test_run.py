@@ -72,6 +72,19 @@ def test_what_is_there_is_not_run_again(results, recipe_file, data_dir, monkeypa
         assert f"given '{wrong}', expected minutes, at least 0" in capsys.readouterr().err
 
 
+def test_a_file_that_is_no_result_is_told_and_its_cell_is_open(results, recipe_file, data_dir, tmp_path, capsys):
+    folder = tmp_path / "results"
+    shutil.copytree(results, folder)
+    (folder / "tiny" / "one-1.json").write_text('{"format": 0}', encoding="utf-8")
+    argv = [str(recipe_file), "--results", str(folder), "--data-dir", data_dir, "--seeds", "2"]
+    assert main(["leaderboard", "run", *argv, "--list"]) == 0
+    told = capsys.readouterr()
+    assert told.out.split() == ["tiny/one-1"] and f"skipped {folder / 'tiny' / 'one-1.json'}: not a result" in told.err
+    assert main(["leaderboard", "show", *argv]) == 0
+    told = capsys.readouterr()
+    assert "1 of 2 cells are open" in told.out and "skipped" in told.err
+
+
 def test_a_cell_of_other_settings_is_open_again(results, recipe_file, data_dir, tmp_path, capsys) -> None:
     changed = tmp_path / "changed.yaml"
     changed.write_text(recipe_file.read_text(encoding="utf-8").replace("n_epochs: 1", "n_epochs: 2"), encoding="utf-8")

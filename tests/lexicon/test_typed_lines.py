@@ -181,7 +181,7 @@ def test_what_is_refused_is_listed_with_line_and_reason(tmp_path, line, reason):
         ("沙葱", NO_OBJECT),
         ('{"word": "沙葱"', NO_OBJECT),
         ("{{{", NO_OBJECT),
-        ('{"word":' * 100_000, "longer than 64 characters"),
+        ('{"word":' * 100_000, NO_OBJECT),
         ('{"word": "沙葱", "label": 3}', NO_TEXT),
         ('{"word": "沙葱", "mode": ["force"]}', NO_TEXT),
         ('{"word": "沙葱", "count": "3"}', BAD_COUNT),
@@ -313,6 +313,18 @@ def test_other_separators_of_csv(tmp_path, mark, header):
     assert (found.user_words, found.report.format, found.report.n_refused) == (words, "csv", 0)
     assert read_named(tmp_path, "w.txt", "贺兰草;牛\n").words == ["贺兰草;牛"]
     assert read_named(tmp_path, "w.csv", "贺兰草;牛\n沙葱\n").words == ["贺兰草;牛", "沙葱"]
+
+
+@pytest.mark.parametrize(
+    ("first", "mark"), [("sep=;", ";"), ("SEP=,", ","), ('"sep=|"', "|"), ("sep=\t", "\t"), ("sep=\\t\r", "\t")]
+)
+@pytest.mark.parametrize("name", ["w.csv", "w.tsv", "w.txt"])
+def test_the_first_line_may_tell_the_separator_as_it_tells_excel(tmp_path, first, mark, name):
+    rows = mark.join(["贺兰草", 'PRODUCT\n"云雀;科技"', "COMPANY\n沙葱\n"])
+    found = read_named(tmp_path, name, f"\ufeff{first}\n{rows}")
+    assert found.user_words == [UserWord("贺兰草", "PRODUCT"), UserWord("云雀;科技", "COMPANY"), UserWord("沙葱")]
+    assert (found.report.format, found.report.n_refused) == ("csv", 0)
+    assert read_named(tmp_path, name, "sep=x\n沙葱\n").words == ["sep=x", "沙葱"]
 
 
 @pytest.mark.parametrize(

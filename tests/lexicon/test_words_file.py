@@ -7,6 +7,7 @@ import os
 import pytest
 
 from cige.errors import LexiconError
+from cige.lexicon.typed_lines import NO_OBJECT
 from cige.lexicon.words_file import detect_format, is_header, read_words
 
 FORMS = {
@@ -190,11 +191,11 @@ def test_files_as_spreadsheets_and_people_write_them(tmp_path, name, content, ex
 
 def test_a_file_named_jsonl_is_json_lines_however_many_are_wrong(tmp_path):
     (tmp_path / "words.jsonl").write_text(
-        '{"word": "贺兰草", "label": "ORG"}\nnot json\n{"label": "X"}\n[1]\n', encoding="utf-8"
+        '{"word": "贺兰草", "label": "ORG"}\nnot json\n{"label": "X"}\n[1]\n}\n' + f'"{"长" * 80}"\n', encoding="utf-8"
     )
     read = read_words(tmp_path / "words.jsonl", spaces=True)
     assert [(word.text, word.label) for word in read.user_words] == [("贺兰草", "ORG")]
-    assert read.report.format == "jsonl" and read.report.n_refused == 3
+    assert read.report.format == "jsonl" and read.report.reasons == {NO_OBJECT: 5}
 
 
 def test_a_parquet_file_is_no_text(tmp_path):

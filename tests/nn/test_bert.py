@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from collections.abc import Callable
 from copy import deepcopy
@@ -14,6 +15,7 @@ import pytest
 import tiny
 import tiny_run
 import torch
+from crafted_folders import sign
 from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
@@ -287,6 +289,21 @@ def test_saved_and_loaded_without_the_bert_it_came_from(tmp_path, tuned):
     assert any(p.requires_grad for p in again.tagger.encoder.features.parameters()) == tuned
     again.save(tmp_path / "again", table_dtype="int8")
     torch.testing.assert_close(emissions(LatticeModel.load(tmp_path / "again")), expected, atol=0.1, rtol=0)
+
+
+def test_the_hub_is_not_asked_for_the_bert_of_a_model_folder(bert, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    model(bert, tuned=False).save("model")
+    shutil.rmtree("model/bert")
+    sign(Path("model"))
+
+    def from_pretrained(name, **options):
+        assert (name, options["local_files_only"]) == (str(Path("model/bert")), True)
+        raise OSError("not here")
+
+    monkeypatch.setattr(transformers.AutoModel, "from_pretrained", from_pretrained)
+    with pytest.raises(ModelError, match=r"model/bert: not a BERT that can be read \(not here\)"):
+        LatticeModel.load("model")
 
 
 def test_a_model_folder_whose_bert_is_damaged(bert, tmp_path):

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 import cige
 from cige.api import NER
 from cige.errors import ModelError
+from cige.lexicon.report import WordListWarning
 from cige.serving import schemas
 from cige.serving.app import create_app
 from cige.serving.batcher import Batcher
@@ -73,6 +74,11 @@ def test_entities_are_those_of_the_library(client, ner):
         assert [e | {"score": 0} for e in result["entities"]] == [e | {"score": 0} for e in expected]
         scores = [e["score"] for e in expected]
         assert [e["score"] for e in result["entities"]] == pytest.approx(scores, abs=1e-4)
+
+
+def test_a_label_that_differs_from_one_of_the_model_by_case_alone_is_told_in_the_log(client):
+    with pytest.warns(WordListWarning, match="label oRg, which is .*the model's is ORG"):
+        assert pairs(entities(client, "小红来了。", words=[{"text": "小红", "label": "oRg", "mode": "force"}]))
 
 
 def test_options(client, ner):

@@ -74,14 +74,22 @@ def test_a_server_that_is_told_to_stop_answers_what_it_took():
         assert process.wait(SOON) in (0, -signal.SIGTERM)
 
 
-def test_workers_end_with_a_server_that_is_killed():
+def test_workers_end_with_a_server_that_is_killed(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    (tmp_path / "cige-serve-of-an-older-version").mkdir()
     with server("--workers", "2") as (client, process):
+        (folder,) = (path.parent for path in tmp_path.glob("cige-serve-*/in-use"))
         process.kill()
         process.wait(SOON)
         until = time.monotonic() + SOON
         while is_ready(client):  # else they would keep the port, and a new server could not listen there
             assert time.monotonic() < until, "a worker is still there"
             time.sleep(0.05)
+    assert folder.is_dir()  # nobody was left who could remove it
+    with server("--workers", "2"), server("--workers", "2") as (client, _):
+        assert not folder.exists()
+        assert len(list(tmp_path.glob("cige-serve-*/in-use"))) == 2 and found(client)  # the other server's is in use
+    assert [path.name for path in tmp_path.glob("cige-serve-*")] == ["cige-serve-of-an-older-version"]
 
 
 @pytest.mark.parametrize(

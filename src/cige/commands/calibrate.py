@@ -22,7 +22,7 @@ from cige.commands.evaluate import add_label_option, read_label_map
 from cige.commands.label_proposals import check_labels
 from cige.commands.options import add_repair_option, add_types_option, at_least, make_console
 from cige.errors import DataError, ModelError
-from cige.folders.manifest import kind_of, refuse_to_replace, update_manifest
+from cige.folders.manifest import kind_of, refuse_to_replace, saving, update_manifest
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,7 +49,6 @@ def run(args: argparse.Namespace) -> None:
 
     from cige.api import NER, load
     from cige.data import read_sentences
-    from cige.data.model_words import saving
     from cige.folders.hub import is_bundled, model_folder
     from cige.tagging.calibrating import calibrated, calibration_errors, calibration_of, read_labelled
 

@@ -1,4 +1,4 @@
-"""Chinese help of the command line, for a Chinese locale; `chinese.json` translates verbs and common options."""
+"""Chinese help of the command line, for a Chinese locale; `chinese.json` translates verbs and options."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ INTRODUCTION = "词格：融合字与词信息，从中文文本里找出实体�
 SEE = "每个命令的选项见 `cige 命令 --help`。"
 HEADINGS = {"usage: ": "用法：", "positional arguments": "参数", "options": "选项"}
 
-_SECTIONS = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
-TRANSLATIONS: dict[str, str] = {text: shown for section in _SECTIONS.values() for text, shown in section.items()}
-TRANSLATIONS |= {text: shown for added in extensions() for text, shown in added.chinese.items()}
+_FILES = (Path(__file__).with_suffix(".json"), *(added.chinese for added in extensions()))
+_SECTIONS = [section for file in _FILES for section in json.loads(file.read_text(encoding="utf-8")).values()]
+TRANSLATIONS: dict[str, str] = {text: shown for section in _SECTIONS for text, shown in section.items()}
 """The English text of a verb or of an option's help, and what is shown instead; those of extensions come last."""
 _VARIABLES = ("LC_ALL", "LC_MESSAGES", "LANG")
 _UNBROKEN = re.compile(
@@ -68,6 +68,8 @@ def translate(parser: argparse.ArgumentParser) -> None:
         group.title = HEADINGS.get(group.title or "", group.title)
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
+            for listed in action._choices_actions:
+                listed.help = chinese(listed.help or "")
             for below in dict.fromkeys(action.choices.values()):
                 translate(below)
         elif action.help:

@@ -17,6 +17,7 @@ finished is kept.
 from __future__ import annotations
 
 import argparse
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -92,7 +93,7 @@ def run_cells(args: argparse.Namespace) -> None:
 
     begin = time.monotonic()
     results_folder = Path(args.results)
-    to_run = _open_cells(args, read_results(results_folder))
+    to_run = _open_cells(args, read_results(results_folder, on_problem=_tell_skipped))
     to_run = share_of(to_run, *args.share)
     if args.list:
         print("".join(f"{cell.name}\n" for cell in to_run), end="")
@@ -114,7 +115,7 @@ def run_show(args: argparse.Namespace) -> None:
     from cige.leaderboard.table import board_of
 
     wording = CHINESE if args.language == "zh" else ENGLISH
-    results = read_results(Path(args.results))
+    results = read_results(Path(args.results), on_problem=_tell_skipped)
     if not results:
         raise CigeError(f"{args.results}: no result; `cige leaderboard run` makes them")
     still_open = [cell.name for cell in _open_cells(args, results)]
@@ -157,6 +158,10 @@ def run_check(args: argparse.Namespace) -> int:
     shown = f"{args.cell}: F1 {100 * before.f1:.2f}, trained again {100 * again.f1:.2f}"
     print(shown + (f"; different: {', '.join(different)}" if different else "; the same"))
     return 1 if different else 0
+
+
+def _tell_skipped(problem: CigeError) -> None:
+    print(f"cige: skipped {problem}", file=sys.stderr)
 
 
 def _open_cells(args: argparse.Namespace, results: list[CellResult]) -> list[Cell]:

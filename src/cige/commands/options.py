@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from cige.tagging.finder import EntityFinder
     from cige.tagging.selection import Request
 
-N = TypeVar("N", int, float)
+V = TypeVar("V", int, float, str)
 
 
 MODEL_HELP = "model folder, hub id or `research` (default: the bundled model)"
@@ -220,10 +221,10 @@ def folder_bytes(folder: str | Path) -> int:
     return sum(file.stat().st_size for file in Path(folder).rglob("*") if file.is_file())
 
 
-def _number(kind: Callable[[str], N], is_right: Callable[[N], bool], expected: str) -> Callable[[str], N]:
-    """Argument type: numbers of a kind for which `is_right` holds."""
+def _checked(kind: Callable[[str], V], is_right: Callable[[V], bool], expected: str) -> Callable[[str], V]:
+    """Argument type: values of a kind for which `is_right` holds."""
 
-    def number(text: str) -> N:
+    def checked(text: str) -> V:
         try:
             value = kind(text)
         except ValueError:
@@ -232,15 +233,22 @@ def _number(kind: Callable[[str], N], is_right: Callable[[N], bool], expected: s
             raise argparse.ArgumentTypeError(f"given {text!r}, expected {expected}")
         return value
 
-    return number
+    return checked
 
 
 def at_least(minimum: int) -> Callable[[str], int]:
     """Argument type: whole numbers that are at least `minimum`."""
-    return _number(int, lambda number: number >= minimum, f"a whole number of at least {minimum}")
+    return _checked(int, lambda number: number >= minimum, f"a whole number of at least {minimum}")
 
 
-port = _number(int, lambda number: 0 <= number <= 65_535, "a port from 0 to 65535")
-seconds = _number(float, lambda number: 0 < number < math.inf, "seconds, more than 0")
-minutes = _number(float, lambda number: 0 <= number < math.inf, "minutes, at least 0")
-share = _number(float, lambda number: 0 <= number <= 1, "a number from 0 to 1")
+port = _checked(int, lambda number: 0 <= number <= 65_535, "a port from 0 to 65535")
+seconds = _checked(float, lambda number: 0 < number < math.inf, "seconds, more than 0")
+minutes = _checked(float, lambda number: 0 <= number < math.inf, "minutes, at least 0")
+share = _checked(float, lambda number: 0 <= number <= 1, "a number from 0 to 1")
+# In the form of a browser's Origin header, with which it is compared: in lower case, and without a path.
+_ORIGIN = re.compile(r"\*|[a-z][a-z0-9+.-]*://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?")
+origin = _checked(
+    str.lower,
+    lambda text: _ORIGIN.fullmatch(text) is not None,
+    "* or scheme://host[:port] without a path, such as https://example.org",
+)

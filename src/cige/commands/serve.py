@@ -19,7 +19,7 @@ import argparse
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from cige.commands.options import add_model_options, at_least, port, seconds, tell_incomplete
+from cige.commands.options import add_model_options, at_least, origin, port, seconds, tell_incomplete
 
 if TYPE_CHECKING:
     from cige.serving.settings import Limits
@@ -41,10 +41,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--allow-origin",
+        type=origin,
         metavar="URL",
         action="append",
         default=[],
-        help="a web origin whose pages may call this server, such as https://example.org; may be given several times",
+        help="a web origin whose pages may call this server, such as https://example.org, or * for any; may be "
+        "given several times",
     )
     parser.add_argument(
         "--allow-host",

@@ -14,8 +14,6 @@ from cige.data.components import ComponentTable
 from cige.data.names_of_model import with_names
 from cige.data.vocabulary import N_SPECIAL, PAD, CodeTable, Vocabulary
 from cige.errors import LexiconError, ModelError
-from cige.folders.atomic import atomic_folder
-from cige.folders.manifest import refuse_to_replace
 from cige.folders.mapped_arrays import arrays_in, map_file
 from cige.json_text import JsonObject
 from cige.lexicon.lexicon import Lexicon
@@ -25,21 +23,6 @@ VOCABULARY, _LEXICON = "vocabulary.safetensors", "lexicon"
 _OPTIONAL = ("word_counts", "word_groups")
 _COMPONENTS, _N_COMPONENTS = "components.", "n_components"
 _MOST_GROUPS = 31  # of an int32 whose sign stays free
-
-
-@contextmanager
-def saving(folder: Path, kind: str) -> Iterator[Path]:
-    """A context that yields a path for the files of a model, which becomes `folder` at the end, or nothing does.
-
-    Raises:
-        ModelError: `folder` contains something else than a model of this kind, or writing failed.
-    """
-    refuse_to_replace(folder, kind=kind, error=ModelError)
-    try:
-        with atomic_folder(folder) as aside:
-            yield aside
-    except (OSError, SafetensorError, LexiconError, TypeError) as reason:  # TypeError: of facts that JSON cannot hold
-        raise ModelError(f"{folder}: not saved ({reason}); what was there before is unchanged") from reason
 
 
 def save_words(folder: Path, vocabulary: Vocabulary, lexicon: Lexicon) -> JsonObject:

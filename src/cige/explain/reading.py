@@ -16,7 +16,7 @@ from cige.lattice.lattice import Lattice
 from cige.lexicon.lexicon import LexiconSnapshot
 from cige.tagging.merging import merge_windows
 from cige.tagging.prediction import PredictionModel, ScoredSpan, batches_by_size, decode_spans, predict_spans
-from cige.tagging.selection import Request, Selection, select
+from cige.tagging.selection import Request, Selection, select, warn_of_other_case
 from cige.tagging.windows import ReadWindow, lattice_word, read_windows
 from cige.text.normalize import normalize
 
@@ -53,6 +53,7 @@ def explain(
             request.
     """
     words = model.lexicon.user_label_names
+    warn_of_other_case(words, model.labels)
     selection = select(request or Request(), model.labels, model.label_facts, word_labels=words)
     snapshot = model.lexicon.snapshot()
     parts = read_windows(text, snapshot, model.label_facts)

@@ -10,8 +10,8 @@ from pathlib import Path, PurePath
 from threading import Thread
 from typing import Any, TypedDict
 
-from cige.errors import CigeError
-from cige.folders.atomic import atomic_file, is_there
+from cige.errors import CigeError, LexiconError, ModelError
+from cige.folders.atomic import atomic_file, atomic_folder, is_there
 from cige.folders.kinds import find_kind
 from cige.json_text import JsonObject, to_json
 
@@ -148,6 +148,23 @@ def refuse_to_replace(folder: Path, *, kind: str, error: type[CigeError]) -> Non
         return
     if kind_of(folder) != kind:
         raise error(f"{folder}: already exists and is not a {kind} folder; it will not be replaced, give a new folder")
+
+
+@contextmanager
+def saving(folder: Path, kind: str) -> Iterator[Path]:
+    """A context that yields a path for the files of a model, which becomes `folder` at the end, or nothing does.
+
+    Raises:
+        ModelError: `folder` contains something else than a model of this kind, or writing failed.
+    """
+    from safetensors import SafetensorError  # only models need it
+
+    refuse_to_replace(folder, kind=kind, error=ModelError)
+    try:
+        with atomic_folder(folder) as aside:
+            yield aside
+    except (OSError, SafetensorError, LexiconError, TypeError) as reason:  # TypeError: of facts that JSON cannot hold
+        raise ModelError(f"{folder}: not saved ({reason}); what was there before is unchanged") from reason
 
 
 def kind_of(folder: Path) -> str | None:

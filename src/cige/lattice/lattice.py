@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from cige.errors import LexiconError
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.rules import NO_RULES, Rules
 from cige.lexicon.snapshot import LexiconSnapshot
@@ -98,10 +99,16 @@ def build_lattice(
 
     Raises:
         TypeError: `text` is not a str.
+        LexiconError: `lexicon` is neither a Lexicon nor a snapshot of one.
     """
     check_text(text)
     if isinstance(lexicon, Lexicon):
         lexicon = lexicon.snapshot()
+    if not isinstance(lexicon, LexiconSnapshot):
+        raise LexiconError(
+            "lexicon: expected a Lexicon, such as ner.lexicon or cige.Lexicon.from_words(words), got "
+            f"{type(lexicon).__name__}"
+        )
     text = normalize(text)
     words = lexicon.match(text)
     budget = int(max_words_per_char * len(text)) + 8

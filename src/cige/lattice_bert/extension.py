@@ -61,6 +61,6 @@ EXTENSION = Extension(
     },
     verbs={"lattice-bert": _ABOUT},
     aliases={"pretrain": ("lattice-bert", "pretrain"), "finetune": ("lattice-bert", "finetune")},
-    chinese={_ABOUT: "预训练 Lattice-BERT，并在论文的任务上微调"},
+    chinese=Path(__file__).with_name("chinese.json"),
     commands="cige.lattice_bert.commands",
 )

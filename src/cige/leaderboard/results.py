@@ -6,7 +6,7 @@ import json
 import math
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import get_type_hints
@@ -21,7 +21,7 @@ from cige.json_text import to_json
 from cige.reports.comparison import SPEED_BATCHES
 
 FORMAT = 1
-AGAIN = "move it away or delete it, and `cige leaderboard run` makes the result again"
+AGAIN = "`cige leaderboard run` makes the result again, and keeps this file with .old behind its name"
 
 
 @dataclass(frozen=True)
@@ -88,18 +88,28 @@ def result_path(data: str, system: str, seed: int) -> str:
     return f"{data}/{system}-{seed}.json"
 
 
-def read_results(folder: Path) -> list[CellResult]:
+def read_results(folder: Path, *, on_problem: Callable[[CigeError], None] | None = None) -> list[CellResult]:
     """All results of a folder, by data set, system and seed; an empty list if there is no folder.
 
-    Raises a CigeError if a file is not a result, or lies where that of another cell belongs.
+    A file that is not a result, or lies where that of another cell belongs, is a CigeError, which is raised. If
+    `on_problem` is given, it is called with the error instead, and the file is skipped.
     """
     results = []
     for path in sorted(path for path in folder.glob("*/*.json") if not path.name.startswith(".")):
-        result = read_result_file(path)
-        if path != folder / result.path:
-            raise CigeError(f"{path}: the result of another cell; expected at {folder / result.path}")
-        results.append(result)
+        try:
+            results.append(_result_at(path, folder))
+        except CigeError as problem:
+            if on_problem is None:
+                raise
+            on_problem(problem)
     return sorted(results, key=lambda result: (result.data, result.system, result.seed))
+
+
+def _result_at(path: Path, folder: Path) -> CellResult:
+    result = read_result_file(path)
+    if path != folder / result.path:
+        raise CigeError(f"{path}: the result of another cell; expected at {folder / result.path}")
+    return result
 
 
 def read_result_file(path: Path) -> CellResult:
@@ -153,8 +163,16 @@ def _problems(result: CellResult) -> Iterator[str]:
 
 
 def write_result_file(folder: Path, result: CellResult) -> Path:
-    """Write a result into a folder of results, atomically; returns its path."""
+    """Write a result into a folder of results, atomically; returns its path.
+
+    A file there that is not a result of this cell, such as one of a newer version, is kept with .old behind its name.
+    """
     path = folder / result.path
+    if path.is_file():
+        try:
+            _result_at(path, folder)
+        except CigeError:
+            path.rename(path.with_name(f"{path.name}.old"))
     with atomic_file(path) as aside:
         aside.write_text(to_json({"format": FORMAT, **asdict(result)}) + "\n", encoding="utf-8")
     return path

@@ -20,6 +20,7 @@ _ENDS = ("名称", "名字", "词语", "name", "word")  # of the first cell of o
 MAX_DIGITS = 18
 MAX_NUMBER = 10**MAX_DIGITS - 1
 _NUMBER = re.compile(r"[+-]?(\d[\d,]*\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_DECLARED = re.compile(r'"?sep=(?:([^\w\s"])|\t|\\t)"?\s*', re.IGNORECASE)
 _WHOLE = re.compile(r"(\d+|\d{1,3}(?:,\d{3})+)(?:\.0*)?")
 
 
@@ -75,6 +76,15 @@ def other_delimiter(lines: Sequence[bytes]) -> str | None:
     if not lines or any(b"," in raw for raw in lines):
         return None
     return next((mark for mark in (";", "，", "；") if all(mark.encode("utf-8") in raw for raw in lines)), None)
+
+
+def declared_delimiter(first: bytes) -> str | None:
+    """The delimiter in a first line such as `sep=;`, with which files tell it to Excel, or None if it is another line.
+
+    A tab may also be written as `\\t`.
+    """
+    match = _DECLARED.fullmatch(_decoded(first))
+    return None if match is None else match[1] or "\t"
 
 
 def _n_lines(lines: Iterable[str], delimiter: str) -> int | None:

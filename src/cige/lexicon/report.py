@@ -14,7 +14,7 @@ TEXT_WIDTH = 60
 
 
 class WordListWarning(UserWarning):
-    """Words or lines of a list were not taken."""
+    """Words or lines of a list were not taken, or probably mean something else."""
 
 
 class Refusal(NamedTuple):

@@ -11,7 +11,14 @@ from itertools import chain, islice
 from typing import cast
 
 from cige.errors import LexiconError
-from cige.lexicon.delimited import column_names, count_in, joined_rows, other_delimiter, whole_number
+from cige.lexicon.delimited import (
+    column_names,
+    count_in,
+    declared_delimiter,
+    joined_rows,
+    other_delimiter,
+    whole_number,
+)
 from cige.lexicon.report import LoadReport, ReportBuilder
 from cige.lexicon.text_file import read_lines, shown
 from cige.lexicon.typed_lines import (
@@ -97,9 +104,10 @@ def read_words(
             in .tsv, may be in quotes and then have line breaks in them; a quote that is not closed costs its line.
             "auto" reads what stands after a tab as a label or a count wherever it stands, however few lines have one,
             and a file whose name ends in .csv as "csv" if it has commas or quotes, if all lines have semicolons
-            (or ，) instead, or if its first line is the header `word`. A file whose name ends in .jsonl is "jsonl" if
-            a line of it begins with {. Of user words, "auto" also reads `word label` and `word/label`, and the labels
-            of jieba's `word count nr` (see `labelled_word`).
+            (or ，) instead, or if its first line is the header `word`. A file that begins with a line such as `sep=;`
+            is "csv" with that separator. A file whose name ends in .jsonl is "jsonl" if a line of it begins with {. Of
+            user words, "auto" also reads `word label` and `word/label`, and the labels of jieba's `word count nr` (see
+            `labelled_word`).
         min_count: words with a smaller count are skipped; the file must have counts.
         spaces: whether these are user words, which may contain spaces as in "iPhone 15 Pro" (so "auto" does not detect
             "pairs"), and may have a single character if their mode is force or block.
@@ -113,8 +121,11 @@ def read_words(
         raise LexiconError(f"format {format!r}: expected one of {', '.join(FORMATS)}")
     lines = read_lines(path)
     sample = list(islice(lines, N_SAMPLE))
-    is_detected, delimiter = format == "auto", None
-    if is_detected:
+    is_detected = format == "auto"
+    delimiter = declared_delimiter(sample[0][1]) if sample and format in ("auto", *DELIMITERS) else None
+    if delimiter is not None:
+        sample, format = sample[1:], "csv"
+    elif is_detected:
         shown_lines = [raw for _, raw in sample if raw.strip() and not _is_comment(raw)]
         if is_json_array(shown_lines):
             raise LexiconError(
@@ -160,13 +171,12 @@ def read_words(
         facts = entry.label, entry.mode
         if facts not in shared:
             shared[facts] = reason_to_refuse_user_word(UserWord("甲乙", entry.label, cast(Mode, entry.mode))) is None
-        if not spaces:
-            problem = reason_to_refuse(text)
+        if entry.problem is not None or not spaces:  # the text of a line with a problem may be no word
+            problem = entry.problem or reason_to_refuse(text)
         elif shared[facts] and text.isalnum() and 2 <= len(text) <= MAX_WORD_CHARS:  # nearly every word
             problem = None
         else:
             problem = reason_to_refuse_user_word(UserWord(text, entry.label, cast(Mode, entry.mode)))
-        problem = problem or entry.problem
         if problem is None and text in of_word:
             problem = DUPLICATE if facts == of_word[text] else CONTRADICTION
         if problem:

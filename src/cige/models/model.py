@@ -12,13 +12,13 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from cige.data.batch import LatticeBatch, collate
-from cige.data.model_words import load_words, must_fit_manifest, save_words, saving
+from cige.data.model_words import load_words, must_fit_manifest, save_words
 from cige.data.vocabulary import Vocabulary
 from cige.entities.label_facts import LabelFacts
 from cige.errors import ModelError
 from cige.folders.checked_settings import check_settings
 from cige.folders.kinds import GRID_TAGGER, TAGGER
-from cige.folders.manifest import read_manifest, write_manifest
+from cige.folders.manifest import read_manifest, saving, write_manifest
 from cige.json_text import JsonObject
 from cige.lattice.lattice import Lattice, build_lattice
 from cige.lexicon.lexicon import Lexicon, LexiconSnapshot
@@ -189,7 +189,9 @@ class LatticeModel:
             weights = load_file(folder / _WEIGHTS)
             config = config_from_json(architecture(facts["architecture"]).config_class(), facts["config"])
             check_settings(config)
-            features = load_features(folder / BERT, tuned=config.bert_tuned) if config.bert is not None else None
+            features = None
+            if config.bert is not None:  # local_only: `model/bert` without such a folder is also the form of a hub id
+                features = load_features(folder / BERT, tuned=config.bert_tuned, local_only=True)
             head, widths = head_of_manifest(facts), tuple(facts["widths"])
             with uninitialised():  # the file has all weights
                 tagger = build_network(facts["architecture"], config, vocabulary, facts["tags"], widths, features, head)

@@ -145,6 +145,9 @@ class BertFeatures(CharFeatures):
 def load_features(path_or_hub_id: Path | str, *, tuned: bool, local_only: bool = False) -> CharFeatures:
     """The features that a recipe names under `bert:`: a folder of cige, such as a Lattice-BERT, or any BERT.
 
+    Args:
+        local_only: whether the hub is not asked for what is not on this disk.
+
     Raises:
         ModelError: there is no such model, or it is incomplete.
     """

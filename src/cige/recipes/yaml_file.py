@@ -50,18 +50,35 @@ def read_layer(path: Path, *, called: str) -> Layer:
         RecipeError: it is not a mapping in UTF-8 YAML, or a key occurs twice; the message has the file and line.
         FileNotFoundError: there is no such file.
     """
+    text = ""
     try:
-        node = _composed(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        node = _composed(text)
     except FileNotFoundError:
         raise
     except (OSError, UnicodeDecodeError) as reason:
         raise RecipeError(f"{called}: cannot be read as UTF-8 text ({reason})") from reason
     except yaml.YAMLError as reason:
-        raise RecipeError(f"{called}: not valid YAML: {reason}") from reason
+        line, problem = yaml_problem(reason, text)
+        raise RecipeError(f"{called}:{line}: not valid YAML: {problem}") from reason
+    except RecursionError as reason:
+        raise RecipeError(f"{called}: not a recipe: brackets within brackets, too many of them") from reason
     if not isinstance(node, yaml.MappingNode):
         raise RecipeError(f"{called}: a recipe is a mapping such as `name: ...`, `data: ...`")
     origins: dict[str, str] = {}
     return Layer(_values(node, called, "", origins), origins)
+
+
+def yaml_problem(reason: Exception, text: str = "") -> tuple[int, str]:
+    """The line, from 1, of an error in a YAML text, and in one sentence what PyYAML says of it in several lines."""
+    if not isinstance(reason, yaml.MarkedYAMLError) or reason.problem_mark is None:
+        position = getattr(reason, "position", 0)  # of a character that YAML cannot hold
+        return text.count("\n", 0, position) + 1, str(reason).partition("\n")[0]
+    line = reason.problem_mark.line + 1
+    if reason.context is None:
+        return line, str(reason.problem)
+    begin = line if reason.context_mark is None else reason.context_mark.line + 1
+    return line, f"{reason.context}{f' (line {begin})' if begin < line else ''}, {reason.problem}"
 
 
 def _composed(text: str) -> yaml.Node | None:
@@ -92,8 +109,8 @@ def _scalar(node: yaml.Node, where: str) -> Any:
     loader = yaml.SafeLoader("")
     try:
         return loader.construct_object(node, deep=True)
-    except yaml.YAMLError as reason:
-        raise RecipeError(f"{where}: {reason}") from reason
+    except (yaml.YAMLError, ValueError) as reason:  # ValueError: of 2020-13-45, which has the form of a date
+        raise RecipeError(f"{where}: not a value of YAML: {yaml_problem(reason)[1]}") from reason
     finally:
         loader.dispose()
 

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from cige.data.model_words import must_fit_manifest, save_words, saving
+from cige.data.model_words import must_fit_manifest, save_words
 from cige.data.vocabulary import Vocabulary
 from cige.entities.label_facts import LabelFacts
 from cige.errors import ModelError
 from cige.folders.kinds import GRID_TAGGER, TAGGER
-from cige.folders.manifest import write_manifest
+from cige.folders.manifest import saving, write_manifest
 from cige.json_text import JsonObject
 from cige.lattice.lattice import Lattice
 from cige.lexicon.lexicon import Lexicon

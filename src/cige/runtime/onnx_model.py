@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from safetensors.numpy import load_file, save_file
 
-from cige.data.model_words import load_words, must_fit_manifest, save_words, saving
+from cige.data.model_words import load_words, must_fit_manifest, save_words
 from cige.data.padding import pad_lattices
 from cige.data.vocabulary import EncodedLattice, Vocabulary
 from cige.entities.label_facts import LabelFacts
 from cige.errors import ModelError
 from cige.folders.kinds import ONNX
-from cige.folders.manifest import read_manifest, write_manifest
+from cige.folders.manifest import read_manifest, saving, write_manifest
 from cige.json_text import JsonObject
 from cige.lattice.lattice import Lattice
 from cige.lexicon.lexicon import Lexicon

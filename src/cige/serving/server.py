@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import fcntl
 import inspect
 import multiprocessing
 import os
 import resource
+import shutil
 import signal
 import socket
+import stat
 import sys
 import tempfile
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -32,6 +35,8 @@ ACCEPTED_AT_ONCE = 64  # uvloop accepts one connection per socket and round, so 
 BACKLOG = 2_048  # connections that wait to be accepted; uvicorn's default
 MOST_FILES = 4_096  # that a process may open; each connection is one
 WORKER_APP = "cige.serving.server:worker_app"
+_SHARED = "cige-serve-"  # the beginning of the names of folders that workers share
+_IN_USE = "in-use"  # a file in them that the processes of their server keep locked
 
 
 def serve(
@@ -68,7 +73,7 @@ def serve(
 
     with ExitStack() as until_end:
         if n_workers > 1:
-            folder = Path(until_end.enter_context(tempfile.TemporaryDirectory(prefix="cige-serve-")))
+            folder = until_end.enter_context(_shared_folder())
             (folder / "metrics").mkdir()
             # Before a worker imports prometheus_client.
             os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(folder / "metrics")
@@ -112,6 +117,8 @@ def worker_app() -> FastAPI:
     """The app of one of several worker processes, which ends with the process that started it."""
     from cige.serving.app import app_of_worker
 
+    if (shared := Settings.from_environment().metrics_folder) is not None:
+        _lock(Path(shared).with_name(_IN_USE), fcntl.LOCK_SH)
     if (parent := multiprocessing.parent_process()) is not None:
         Thread(target=_stop_after, args=(parent,), daemon=True).start()
     return app_of_worker()
@@ -121,6 +128,34 @@ def _stop_after(parent: Any) -> None:
     """Stop this process when `parent` has ended, which cannot stop its workers if it was killed; they keep the port."""
     parent.join()
     os.kill(os.getpid(), signal.SIGTERM)
+
+
+@contextmanager
+def _shared_folder() -> Iterator[Path]:
+    """A folder that the workers share, which is removed at the end, or by the next server if this one is killed."""
+    for left in Path(tempfile.gettempdir()).glob(f"{_SHARED}*"):
+        with suppress(OSError):  # it is in use, of an older version, or somebody else's
+            found = left.lstat()
+            if stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid():
+                _lock(left / _IN_USE, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(left)
+    with tempfile.TemporaryDirectory(prefix=_SHARED) as name:
+        folder = Path(name)
+        new = folder / "new"
+        new.touch()
+        _lock(new, fcntl.LOCK_SH)
+        new.rename(folder / _IN_USE)  # so that the file is locked as soon as others find it
+        yield folder
+
+
+def _lock(file: Path, how: int) -> None:
+    """Lock a file for as long as this process lives, since the operating system then takes the lock away."""
+    descriptor = os.open(file, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, how)
+    except OSError:
+        os.close(descriptor)
+        raise
 
 
 def _allow_files() -> int:

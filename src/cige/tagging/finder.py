@@ -14,7 +14,7 @@ from cige.errors import ModelError
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.user_word import UserWords, user_words_of
 from cige.tagging.consistency import Reader, read_consistently
-from cige.tagging.selection import Request, Selection, Types, select
+from cige.tagging.selection import Request, Selection, Types, select, warn_of_other_case
 from cige.text.given import decode_hint
 
 
@@ -54,6 +54,7 @@ class EntityFinder(ABC):
     def select(self, request: Request) -> Selection:
         """The selection that a request means for this model; raises the ModelErrors of `__call__`."""
         labels, facts = self.labels, self.label_facts
+        warn_of_other_case(self.word_labels, labels)
         if request.labels is not None:
             return select(request, labels, facts, word_labels=self.word_labels)
         # Nearly all calls ask for the same as the one before, and need not find it out again.

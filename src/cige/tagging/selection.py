@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -11,6 +12,7 @@ from typing import Literal
 from cige.entities.calibration import Calibration
 from cige.entities.label_facts import LabelFacts
 from cige.errors import ModelError
+from cige.lexicon.report import WordListWarning
 
 TYPES = ("fine", "coarse")
 Types = Literal["fine", "coarse"]
@@ -169,6 +171,20 @@ def select(
         None if request.labels is None else frozenset(named),
         nested=request.nested and facts.nested,
     )
+
+
+def warn_of_other_case(word_labels: Collection[str], labels: Collection[str]) -> None:
+    """Warn of labels of user words that differ from one of a model's `labels` by case alone: they are other types.
+
+    Warns:
+        WordListWarning: always from the same line, so that each label is told once.
+    """
+    unknown = set(word_labels).difference(labels)
+    meant = {label.lower(): label for label in labels} if unknown else {}
+    for label in sorted(unknown):
+        if (known := meant.get(label.lower())) is not None:
+            message = f"user words have the label {label}, which is a type of its own; the model's is {known}"
+            warnings.warn(f"{message}: add them with that label if you mean it", WordListWarning, stacklevel=1)
 
 
 def with_silent_labels(request: Request, named: Collection[str], labels: Collection[str], facts: LabelFacts) -> Request:

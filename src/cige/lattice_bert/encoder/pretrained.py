@@ -16,10 +16,9 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from cige.data.model_words import saving
 from cige.errors import LexiconError, ModelError
 from cige.folders.hub import model_folder
-from cige.folders.manifest import read_manifest, write_manifest
+from cige.folders.manifest import read_manifest, saving, write_manifest
 from cige.json_text import JsonObject, to_json
 from cige.lattice_bert.encoder.heads import LatticeBertForPreTraining
 from cige.lattice_bert.encoder.joint_vocabulary import JointVocabulary

@@ -15,10 +15,9 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import nn
 
-from cige.data.model_words import saving
 from cige.errors import ModelError
 from cige.folders.hub import model_folder
-from cige.folders.manifest import read_manifest, write_manifest
+from cige.folders.manifest import read_manifest, saving, write_manifest
 from cige.json_text import JsonObject, to_json
 from cige.lattice_bert.encoder.network import LatticeBert
 from cige.lattice_bert.encoder.pretrained import PretrainedLatticeBert, must_fit_each_other
