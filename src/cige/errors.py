@@ -1,4 +1,4 @@
-"""Every error that cige raises on purpose; each message says what was given, what was expected and what to do."""
+"""Every error that cige raises on purpose, and a warning; each message says what was given and what to do."""
 
 
 class CigeError(ValueError):
@@ -30,3 +30,7 @@ class ModelError(CigeError):
 
 class RecipeError(CigeError):
     """A recipe has an unknown key, a wrong type or contradictory settings."""
+
+
+class WordListWarning(UserWarning):
+    """Words or lines of a list were not taken, or probably mean something else."""

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 from cige.bulk.fingerprint import Versions, versions_of
 from cige.entities.entity import Entity
-from cige.errors import ModelError
+from cige.errors import ModelError, WordListWarning
 from cige.folders.hub import model_folder
-from cige.lexicon.report import LoadReport, WordListWarning
+from cige.lexicon.report import LoadReport
 from cige.tagging.finder import EntityFinder
 from cige.tagging.selection import Request, Selection, Types
 from cige.text.utf16 import utf16_offsets

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from cige.errors import LexiconError
-from cige.lexicon.text_file import read_text_lines
 
 PAD, UNKNOWN = 0, 1  # numbers of components; a character without components has the one component UNKNOWN
 NO_SEQUENCE = 0  # number of the sequence of such a character
@@ -143,6 +142,8 @@ def read_components(path: str | os.PathLike[str]) -> dict[str, tuple[str, ...]]:
     any text without spaces: a character, a radical or a name such as `85`. Raises a LexiconError if the file cannot be
     read, has no usable line, or a line is not of this form; the message names the line and what is wrong with it.
     """
+    from cige.lexicon.text_file import read_text_lines
+
     components: dict[str, tuple[str, ...]] = {}
     line_of: dict[str, int] = {}
     for number, line in read_text_lines(path):

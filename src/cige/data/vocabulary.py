@@ -175,21 +175,20 @@ class Vocabulary:
         return (values[:, None] >> np.arange(1, self.n_groups) & 1).astype(bool)
 
     @cached_property
-    def set_id_of_word(self) -> np.ndarray:
-        """int32[n_base]: what `label_and_set_ids` has for each base word: 0 for the empty set, and for the other rows
-        of `gazetteer_sets` the numbers after those of the labels."""
-        if self.word_groups is None:
-            return np.zeros(len(self.word_rows), np.int32)
-        sets = np.searchsorted(self._set_values, self.word_groups & ~1)
-        return np.where(sets > 0, len(self.word_labels) + 1 + sets, 0).astype(np.int32)
-
-    @cached_property
     def _set_values(self) -> np.ndarray:
-        """int64[C]: the bits of each set, ascending, without that of the lexicon itself."""
+        """int32[C]: the bits of each set, ascending, without that of the lexicon itself."""
         if self.word_groups is None:
-            return np.zeros(1, np.int64)
-        values = np.sort(np.append(0, self.word_groups & ~1).astype(np.int64))
+            return np.zeros(1, np.int32)
+        values = np.sort(np.append(np.int32(0), self.word_groups & ~1))
         return values[np.append(True, values[1:] != values[:-1])]  # np.unique imports numpy.ma, which takes 20 ms
+
+    def _set_ids(self, words: np.ndarray) -> np.ndarray:
+        """int32[W]: what `label_and_set_ids` has for base words: 0 for the empty set, and for the other rows of
+        `gazetteer_sets` the numbers after those of the labels."""
+        if self.word_groups is None:
+            return np.zeros(len(words), np.int32)
+        sets = np.searchsorted(self._set_values, self.word_groups[words] & ~1)
+        return np.where(sets > 0, len(self.word_labels) + 1 + sets, 0).astype(np.int32)
 
     def label_ids(self, *lattices: Lattice) -> np.ndarray:
         """int64[W]: the label of each word of some lattices, as in EncodedLattice.word_labels."""
@@ -210,9 +209,9 @@ class Vocabulary:
         words = np.concatenate([lattice.words[:, 2] for lattice in lattices])
         is_user = words >= len(self.word_rows)
         if not is_user.any():  # nearly always
-            return self.set_id_of_word[words]
+            return self._set_ids(words)
         ids = self.label_ids(*lattices).astype(np.int32)
-        ids[~is_user] = self.set_id_of_word[words[~is_user]]
+        ids[~is_user] = self._set_ids(words[~is_user])
         return ids
 
 

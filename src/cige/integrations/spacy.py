@@ -22,10 +22,9 @@ from spacy.training import Example
 from spacy.util import ensure_path, filter_spans, minibatch
 
 from cige.entities.entity import Entity
-from cige.errors import CigeError
+from cige.errors import CigeError, WordListWarning
 from cige.integrations.model_bytes import UnpackedModel, files_of
 from cige.json_text import JsonObject
-from cige.lexicon.report import WordListWarning
 from cige.lexicon.user_word import UserWord
 from cige.lexicon.word_versions import word_file
 

@@ -13,18 +13,18 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from cige.errors import LexiconError
+from cige.errors import LexiconError, WordListWarning
 from cige.lexicon.lexicon import Lexicon
-from cige.lexicon.report import LoadReport, ReportBuilder, WordListWarning
 from cige.lexicon.storage import new_file
-from cige.lexicon.text_file import read_lines
 from cige.lexicon.word_rules import NOT_UTF8, reason_to_refuse
-from cige.lexicon.words_file import read_words
 from cige.text.normalize import normalize
+
+if TYPE_CHECKING:
+    from cige.lexicon.report import LoadReport
 
 MAX_GAZETTEERS = 30  # each has a bit of an int32, whose first bit is that of the lexicon
 _FACTS = ("version", "date")
@@ -42,6 +42,8 @@ def with_gazetteers(base: Lexicon, paths: Sequence[str | os.PathLike[str]]) -> t
     Raises:
         LexiconError: a list cannot be read or has no usable word, or there are too many lists.
     """
+    from cige.lexicon.words_file import read_words
+
     lists = []
     for path in paths:
         listed = read_words(path)
@@ -116,6 +118,9 @@ class NamesList:
             LexiconError: the file cannot be read or has no usable line, or there are too many kinds. `report` lists
                 the lines that were refused one by one.
         """
+        from cige.lexicon.report import ReportBuilder
+        from cige.lexicon.text_file import read_lines
+
         report = ReportBuilder(source=str(path), format="names")
         facts = dict.fromkeys(_FACTS, "")
         kinds: dict[str, tuple[str, ...]] = {}

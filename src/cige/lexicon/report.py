@@ -6,15 +6,12 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from cige.errors import WordListWarning  # noqa: F401  # users filter it by this path
 from cige.text.counted import counted
 
 MAX_LISTED = 10_000  # refused lines that are listed; all of them are counted
 N_SHOWN = 10
 TEXT_WIDTH = 60
-
-
-class WordListWarning(UserWarning):
-    """Words or lines of a list were not taken, or probably mean something else."""
 
 
 class Refusal(NamedTuple):

@@ -10,9 +10,8 @@ from itertools import islice
 
 import numpy as np
 
-from cige.errors import LexiconError
+from cige.errors import LexiconError, WordListWarning
 from cige.lexicon.packed_words import PackedWords
-from cige.lexicon.report import WordListWarning
 from cige.lexicon.user_word import EVIDENCE, MODES, Mode, UserWord, reason_to_refuse_user_word
 from cige.lexicon.word_blob import WordBlob
 from cige.lexicon.word_rules import CONTRADICTION, MAX_WORD_CHARS

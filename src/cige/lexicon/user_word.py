@@ -11,7 +11,6 @@ from typing import Any, Literal, get_args
 
 from cige.errors import LexiconError
 from cige.json_text import to_json
-from cige.lexicon.delimited import COLUMNS, column_names
 from cige.lexicon.word_rules import MAX_WORD_CHARS, SINGLE, reason_to_refuse
 
 Mode = Literal["evidence", "force", "block", "type", "block_exact"]
@@ -109,6 +108,8 @@ def _instead(given: object) -> str:
 
 def _of_table(table: Any) -> Iterator[tuple[str, str | None, str]]:
     """The words of a DataFrame, of pandas or of a library with the same interface; empty cells are no label."""
+    from cige.lexicon.delimited import COLUMNS, column_names
+
     names = zip(table.columns, column_names(list(map(str, table.columns))), strict=True)
     columns = {column: name for name, column in names if column in COLUMNS}
     if "word" not in columns:

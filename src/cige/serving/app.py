@@ -21,9 +21,9 @@ from starlette.middleware.cors import CORSMiddleware
 
 from cige import __version__
 from cige.api import NER
-from cige.errors import ModelError
+from cige.errors import ModelError, WordListWarning
 from cige.json_text import json_bytes, to_json
-from cige.lexicon.report import LoadReport, WordListWarning
+from cige.lexicon.report import LoadReport
 from cige.serving import schemas
 from cige.serving.answers import Answer
 from cige.serving.aside import Aside, Overloaded, Stopping

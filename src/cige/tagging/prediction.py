@@ -6,7 +6,7 @@ This module does not depend on how emissions are computed: a PredictionModel may
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -15,10 +15,12 @@ from cige.lexicon.user_word import UNKNOWN_TYPE
 from cige.nn.budget import batches_by_budget
 from cige.tagging.decoding import found_spans
 from cige.tagging.edges import trimmed, with_whole_words
-from cige.tagging.pair_grid import PairGridModel, decode_grid
 from cige.tagging.prediction_model import FoundSpans, PredictionModel, ScoredSpan
 from cige.tagging.selection import Request, Selection, select
 from cige.tagging.user_rules import forced_entities, label_of_user_word, with_typed
+
+if TYPE_CHECKING:
+    from cige.tagging.pair_grid import PairGridModel
 
 __all__ = ["PredictionModel", "ScoredSpan", "batches_by_size", "decode_spans", "predict_spans"]
 
@@ -126,7 +128,9 @@ def decode_spans(
     """
     chosen = select(Request(), model.labels, model.label_facts) if selection is None else selection
     if emissions.ndim == 4:
-        return decode_grid(cast(PairGridModel, model), emissions, lattices, chosen)
+        from cige.tagging.pair_grid import decode_grid
+
+        return decode_grid(cast("PairGridModel", model), emissions, lattices, chosen)
     found = found_spans(model, emissions, lattices, chosen)
     limits = chosen.max_lengths(model.label_facts.max_lengths)
     return [_as_reported(own, lattice, model, chosen, limits) for own, lattice in zip(found, lattices, strict=True)]

@@ -11,8 +11,7 @@ from typing import Literal
 
 from cige.entities.calibration import Calibration
 from cige.entities.label_facts import LabelFacts
-from cige.errors import ModelError
-from cige.lexicon.report import WordListWarning
+from cige.errors import ModelError, WordListWarning
 
 TYPES = ("fine", "coarse")
 Types = Literal["fine", "coarse"]

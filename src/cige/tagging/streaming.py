@@ -9,9 +9,8 @@ from __future__ import annotations
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from cige.entities.entity import Entity
 from cige.lexicon.lexicon import LexiconSnapshot
@@ -23,6 +22,9 @@ from cige.tagging.windows import read_window, windows_of
 from cige.text.closed import Stretch, closed_stretches
 from cige.text.given import decode_hint
 from cige.text.windows import Window
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
 
 GROUP_BATCHES = 16  # a group has the windows of this many batches, so that a batch has windows of similar length
 MAX_AT_ONCE = 256  # windows that a compiled model reads in one call
@@ -144,6 +146,8 @@ class _Readers:
             self._add(group, self._read(group))
             return
         if self._threads is None:
+            from concurrent.futures import ThreadPoolExecutor  # which one thread does not need
+
             self._threads = ThreadPoolExecutor(self._n_threads, "cige", self._start_thread)
         self._running.append((group, self._threads.submit(self._read, group)))
         while self._running and (self._running[0][1].done() or len(self._running) > _GROUPS_AHEAD * self._n_threads):
