@@ -163,7 +163,7 @@ def test_import_cige_loads_next_to_nothing():
 
 
 def test_a_text_is_read_without_what_reads_files_of_words_threads_and_nested_entities():
-    """Together, these took a sixth of the time from the start of a process to its first entity."""
+    """Together, these took a tenth of the time from the start of a process to its first entity."""
     loaded = modules_after("import cige; cige.load(n_threads=1)('普京在北京')")
     not_needed = {"csv", "gzip", "lzma", "concurrent.futures", "logging"}
     not_needed |= {"cige.lexicon.words_file", "cige.lexicon.report", "cige.tagging.pair_grid"}

@@ -1,4 +1,7 @@
-"""The same weights in C and in PyTorch on many texts: how many have other entities, and how far scores are apart.
+"""The same weights in other forms on many texts: how many have other entities, and how far scores are apart.
+
+C in float32 is compared with PyTorch, and each level of instruction sets in each of its precisions with the first level
+in float32.
 
 Texts are those of the development parts of Weibo, CLUENER, MSRA and Resume, then lines of the corpus, cut to --chars.
 A text differs if one form finds a span or label in it that the other lacks; a tie between two readings may fall either
@@ -12,10 +15,16 @@ from typing import Annotated, Any
 
 from benchmarks.data import texts_of
 from benchmarks.parts.forms import load_forms
+from cige.api import NER
 from cige.folders.hub import model_folder
+from cige.instruction_sets import supported
 from cige.lexicon.text_file import read_lines
+from cige.runtime import native
+from cige.runtime.native_model import NativeModel
+from cige.runtime.precision import available
+from cige.tagging.selection import Types
 
-TABLES = {"parity": "entities in C and in PyTorch"}
+TABLES = {"parity": "entities in C and in PyTorch, and at each level of instruction sets"}
 DEV = ("weibo", "cluener", "msra", "resume")
 
 
@@ -28,16 +37,26 @@ def bench(
     batch_size: Annotated[int, "texts of a batch"] = 32,
     threads: int = 1,
 ) -> Iterator[dict[str, Any]]:
-    """Both forms of the bundled model, for types as the model has them and for coarse ones."""
+    """A row for PyTorch with the types as the model has them, one with coarse types, and one for each other form."""
     every = list(islice(dev_and_corpus(data_dir, corpus, n_chars=chars), texts))
-    forms = load_forms(model_folder(), ("native", "torch")).values()
-    for types, some in (("fine", every), ("coarse", every[:: max(1, len(every) // 1000)])):
-        answers = (ner.pipe(some, batch_size=batch_size, types=types) for ner in forms)
-        both = (
-            [{(e.start, e.end, e.label): e.score for e in found} for found in pair]
-            for pair in zip(*answers, strict=True)
-        )
-        yield {"types": types, "characters": sum(map(len, some))} | differences(both)
+    compiled, in_torch = load_forms(model_folder(), ("native", "torch")).values()
+
+    def entities(ner: NER, some: list[str], types: Types = "fine") -> Iterator[dict[Any, float]]:
+        for found in ner.pipe(some, batch_size=batch_size, types=types):
+            yield {(e.start, e.end, e.label): e.score for e in found}
+
+    kinds: tuple[Types, Types] = ("fine", "coarse")
+    for types, some in zip(kinds, (every, every[:: max(1, len(every) // 1000)]), strict=True):
+        both = zip(entities(compiled, some, types), entities(in_torch, some, types), strict=True)
+        yield {"form": f"PyTorch, {types} types", "characters": sum(map(len, some))} | differences(both)
+    forms = [(level, precision) for level in supported() for precision in available(native.load(level))]
+    first, *others = (
+        (form, NER(NativeModel.load(model_folder(), kernels=form[0], precision=form[1]))) for form in forms
+    )
+    expected = list(entities(first[1], every))
+    for form, ner in others:
+        both = zip(expected, entities(ner, every), strict=True)
+        yield {"form": ", ".join(form), "characters": sum(map(len, every))} | differences(both)
 
 
 def dev_and_corpus(data_dir: Path, corpus: Path | None, *, n_chars: int) -> Iterator[str]:
