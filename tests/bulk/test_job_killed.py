@@ -22,13 +22,6 @@ from cige.runtime import native
 
 
 @pytest.fixture(scope="module")
-def texts(tmp_path_factory):
-    path = tmp_path_factory.mktemp("texts") / "texts.txt"
-    path.write_text(bulk_jobs.lines(60), encoding="utf-8")
-    return path
-
-
-@pytest.fixture(scope="module")
 def undisturbed(texts, tmp_path_factory):
     """The contents of the annotation of `texts` in parts of 3 rows."""
     output = tmp_path_factory.mktemp("undisturbed") / "out"
