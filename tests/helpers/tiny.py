@@ -150,6 +150,21 @@ def _tables(seed: int, counts: bool, gazetteers: bool, components_too: bool) -> 
     return tables.with_components(ComponentTable.of(of_chars, char_codes("".join(chars))))
 
 
+def emissions(model: LatticeModel, texts: list[str]) -> torch.Tensor:
+    """float[characters of all texts, L], read as one batch."""
+    batch, _ = model.encode(texts)
+    with torch.no_grad():
+        return model.tagger(batch).emissions[batch.char_mask]
+
+
+def emissions_of_each(model: LatticeModel, texts: list[str]) -> list[torch.Tensor]:
+    """float[T, L] of each text, read as one batch."""
+    batch, _ = model.encode(texts)
+    with torch.no_grad():
+        out = model.tagger(batch).emissions
+    return [row[:n] for row, n in zip(out, batch.n_chars, strict=True)]
+
+
 def trained_model(**options) -> LatticeModel:
     """A model that knows the names of `sentences` and listens to user words; each caller gets one of its own."""
     made = model(**options)

@@ -1,23 +1,14 @@
 """The command line of fine-tuning."""
 
-import argparse
 import json
 
 import pytest
 import tiny_tasks as tiny
 import yaml
+from finetune_command import call
 
 from cige.errors import CigeError, DataError
-from cige.lattice_bert.commands import finetune
 from cige.lattice_bert.tasks.registry import PAPER_TASKS
-
-
-def call(*argv):
-    parser = argparse.ArgumentParser()
-    finetune.add_arguments(parser)
-    args = parser.parse_args([str(word) for word in argv])
-    args.run(args)
-
 
 QUICK = ("--epochs", 1, "--batch-size", 4, "--max-pieces", 40, "--lr", 5e-3, "--device", "cpu")
 

@@ -1,4 +1,4 @@
-"""Fixtures of the tests of tasks."""
+"""Fixtures of the tests of Lattice-BERT."""
 
 from __future__ import annotations
 

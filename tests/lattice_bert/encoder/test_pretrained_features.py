@@ -51,9 +51,7 @@ def model(folder: Path, *, tuned: bool = False, name: str = "flat") -> LatticeMo
 
 
 def emissions(made: LatticeModel, texts: list[str] = TEXTS) -> torch.Tensor:
-    batch, _ = made.encode(texts)
-    with torch.no_grad():
-        return made.tagger(batch).emissions[batch.char_mask]
+    return tiny.emissions(made, texts)
 
 
 def test_features_are_the_vectors_of_characters(folder):
