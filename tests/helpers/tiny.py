@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from copy import deepcopy
 from dataclasses import replace
 from functools import cache
@@ -15,6 +16,7 @@ from cige.data.sentence import Sentence, Span
 from cige.data.tags import spans_to_tags
 from cige.data.user_words import UserWordRegime, simulate_user_words
 from cige.data.vocabulary import char_codes
+from cige.entities.entity import Entity
 from cige.lattice.lattice import build_lattice
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.names_list import with_lists
@@ -27,6 +29,9 @@ from cige.models.registry import ARCHITECTURES
 from cige.nn.bert import BertFeatures
 
 LABELS = ["LOC", "ORG", "PER"]
+TEXT = "李明在北京。"
+SENTENCE = "李明在北京。王小红是罗氏公司的经理，他来自南京市。"
+FOUND = [(0, 2, "PER"), (3, 5, "LOC"), (6, 9, "PER"), (10, 14, "ORG"), (21, 24, "LOC")]  # by `trained_model`
 NAMES = {
     "LOC": ["北京", "上海", "重庆", "南京市", "巴塞尔"],
     "ORG": ["罗氏公司", "人和药店", "中国银行", "清华大学"],
@@ -163,6 +168,10 @@ def emissions_of_each(model: LatticeModel, texts: list[str]) -> list[torch.Tenso
     with torch.no_grad():
         out = model.tagger(batch).emissions
     return [row[:n] for row, n in zip(out, batch.n_chars, strict=True)]
+
+
+def triples(entities: Iterable[Entity]) -> list[tuple[int, int, str]]:
+    return [(e.start, e.end, e.label) for e in entities]
 
 
 def trained_model(**options) -> LatticeModel:
