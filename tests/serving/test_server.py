@@ -9,13 +9,13 @@ import time
 
 import pytest
 from running_server import SOON, is_ready, server
+from served import TEXT
 
 from cige.commands import serve as command
 from cige.errors import CigeError
 from cige.serving.server import _listen
 from cige.serving.settings import Limits, Settings
 
-TEXT = "昨天阿拉善贺兰草宣布了新的计划。"
 WORD = {"text": "阿拉善贺兰草", "label": "COMPANY"}
 
 
