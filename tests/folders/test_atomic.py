@@ -8,12 +8,9 @@ import stat
 from pathlib import Path
 
 import pytest
+from disks import full_disk
 
 from cige.folders.atomic import atomic_file, atomic_folder
-
-
-def full_disk(*args, **kwargs):
-    raise OSError(errno.ENOSPC, "No space left on device")
 
 
 def names(folder: Path) -> list[str]:

@@ -170,6 +170,15 @@ def emissions_of_each(model: LatticeModel, texts: list[str]) -> list[torch.Tenso
     return [row[:n] for row, n in zip(out, batch.n_chars, strict=True)]
 
 
+@torch.no_grad()
+def vary_layer_norms(model: LatticeModel) -> None:
+    """Weights that are not all one and biases that are not all zero, so that a missing one is seen."""
+    for part in model.tagger.modules():
+        if isinstance(part, torch.nn.LayerNorm):
+            part.weight.uniform_(0.5, 1.5)
+            part.bias.uniform_(-0.5, 0.5)
+
+
 def triples(entities: Iterable[Entity]) -> list[tuple[int, int, str]]:
     return [(e.start, e.end, e.label) for e in entities]
 

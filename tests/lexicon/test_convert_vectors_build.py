@@ -8,6 +8,7 @@ import sys
 
 import numpy as np
 import pytest
+from disks import full_disk
 
 from cige.cli import main
 from cige.errors import LexiconError
@@ -150,9 +151,6 @@ def test_a_packed_file_cut_short(source, tmp_path, cut):
 @pytest.mark.parametrize("module", [converting, base_words])
 def test_a_full_disk_leaves_the_old_folder(source, tmp_path, monkeypatch, module):
     build_with_vectors(source, tmp_path / "lex")
-
-    def full_disk(*args, **kwargs):
-        raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(base_words, "STORED_FROM", 1)
     monkeypatch.setattr(module.np, "save" if module is base_words else "isfinite", full_disk)

@@ -6,6 +6,7 @@ import shutil
 
 import numpy as np
 import pytest
+from disks import full_disk
 from nanjing import MATCHES, TEXT, WORDS
 
 from cige.errors import LexiconError
@@ -68,9 +69,6 @@ def test_saving_never_replaces_something_else(lexicon, tmp_path):
 def test_a_failed_save_leaves_the_old_lexicon(lexicon, tmp_path, monkeypatch):
     folder = tmp_path / "lex"
     lexicon.save(folder)
-
-    def full_disk(*args, **kwargs):
-        raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(base_words.np, "save", full_disk)
     with pytest.raises(LexiconError, match="No space left"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 from dataclasses import replace
 
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 import tiny
 import torch
+from disks import full_disk
 from safetensors.torch import load_file
 from tiny import emissions
 
@@ -127,10 +127,6 @@ def test_an_unknown_table_dtype_writes_nothing(tmp_path):
 
 
 # interrupted saving
-
-
-def full_disk(*args, **kwargs):
-    raise OSError(errno.ENOSPC, "No space left on device")
 
 
 WRITERS = ["cige.models.model.save_file", "cige.data.model_words.save_file", "cige.models.model.write_manifest"]

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import tiny
 import torch
+from crafted_folders import sign
 from safetensors.torch import load_file, save_file
 
 from cige.errors import ModelError
@@ -22,13 +23,6 @@ from cige.models.model import LatticeModel
 def change_manifest(folder: Path, **facts) -> None:
     path = folder / files.MANIFEST
     path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | facts), encoding="utf-8")
-
-
-def vouch_for(folder: Path) -> None:
-    """Write the manifest's list of files anew, as if nothing had been changed."""
-    facts = json.loads((folder / files.MANIFEST).read_text(encoding="utf-8"))
-    facts.pop("files")
-    files.write_manifest(folder, **facts)
 
 
 def test_no_such_folder(tmp_path):
@@ -127,7 +121,7 @@ def test_files_that_do_not_fit_each_other_though_the_manifest_vouches_for_them(f
     narrow = replace(other.vocabulary, word_rows=other.vocabulary.word_rows[:-1])
     replace(other, vocabulary=narrow).save(tmp_path / "other")
     shutil.copy(tmp_path / "other" / name, folder)
-    vouch_for(folder)
+    sign(folder)
     with pytest.raises(ModelError, match=r"do not fit the manifest .* damaged or mixed from two models"):
         LatticeModel.load(folder)
 
@@ -136,14 +130,14 @@ def test_a_weight_too_many_or_too_few(folder):
     weights = load_file(folder / "model.safetensors")
     for changed in (weights | {"extra": torch.zeros(2)}, {k: v for k, v in weights.items() if "fusion" not in k}):
         save_file(changed, folder / "model.safetensors")
-        vouch_for(folder)
+        sign(folder)
         with pytest.raises(ModelError, match="do not fit the manifest"):
             LatticeModel.load(folder)
 
 
 def test_no_safetensors_file(folder):
     (folder / "model.safetensors").write_bytes(b"weights")
-    vouch_for(folder)
+    sign(folder)
     with pytest.raises(ModelError, match="do not fit the manifest"):
         LatticeModel.load(folder)
 

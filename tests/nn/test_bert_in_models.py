@@ -12,6 +12,7 @@ import tiny_run
 import torch
 from crafted_folders import sign
 from tiny_bert import CHINESE, TEXTS, write_bert
+from tiny_run import over_bert
 
 from cige.engine.optimizer import make_optimizer
 from cige.errors import ModelError, RecipeError
@@ -20,7 +21,7 @@ from cige.models.flat import FlatConfig
 from cige.models.model import LatticeModel
 from cige.nn.bert import BertFeatures
 from cige.training.objective import learning_rate_scales
-from cige.training.recipe import Recipe, TaggerOptimizerConfig, load_recipe, recipe_from_dict, recipe_to_yaml
+from cige.training.recipe import TaggerOptimizerConfig, load_recipe, recipe_from_dict, recipe_to_yaml
 from cige.training.setup import set_up
 from cige.training.train import train
 
@@ -122,11 +123,6 @@ def test_a_tuned_bert_learns_at_its_own_rate(bert):
 # by recipe
 
 
-def recipe(bert: str, *, tuned: bool) -> Recipe:
-    plain = tiny_run.tiny_recipe(n_epochs=1, batches__batch_size=40)
-    return replace(plain, model=replace(plain.model, bert=bert, bert_tuned=tuned))
-
-
 @pytest.fixture(scope="module")
 def data_dir(tmp_path_factory) -> Path:
     folder = tiny_run.write_data_folder(tmp_path_factory.mktemp("data"))
@@ -136,7 +132,7 @@ def data_dir(tmp_path_factory) -> Path:
 
 @pytest.mark.parametrize("tuned", [False, True])
 def test_two_steps_of_training_by_recipe(data_dir, tmp_path, tuned):
-    given_recipe = recipe("models/bert", tuned=tuned)  # relative to the data folder, as all paths of a recipe
+    given_recipe = over_bert("models/bert", tuned=tuned)  # relative to the data folder, as all paths of a recipe
     start = set_up(given_recipe, seed=1, data_dir=data_dir).tagger.state_dict()
     result = train(given_recipe, tmp_path / "run", data_dir=data_dir, device="cpu", show_progress=False)
     trained = LatticeModel.load(result.model)
@@ -149,7 +145,7 @@ def test_two_steps_of_training_by_recipe(data_dir, tmp_path, tuned):
 
 
 def test_the_same_seed_gives_the_same_start(data_dir):
-    prints = {set_up(recipe("models/bert", tuned=True), seed=s, data_dir=data_dir).fingerprint() for s in (1, 1, 2)}
+    prints = {set_up(over_bert("models/bert", tuned=True), seed=s, data_dir=data_dir).fingerprint() for s in (1, 1, 2)}
     assert len(prints) == 2
 
 
@@ -160,7 +156,7 @@ def test_a_recipe_names_a_bert_that_is_not_there(data_dir, monkeypatch):
 
     monkeypatch.setattr(transformers.AutoModel, "from_pretrained", no_network)
     with pytest.raises(ModelError, match=r"^models/none: not a BERT that can be read \(no network\)"):
-        set_up(recipe("models/none", tuned=False), seed=1, data_dir=data_dir)
+        set_up(over_bert("models/none", tuned=False), seed=1, data_dir=data_dir)
 
 
 def test_tuning_no_bert_is_refused(tmp_path):

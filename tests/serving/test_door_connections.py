@@ -9,16 +9,15 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 from types import SimpleNamespace
 
 import pytest
-import uvicorn
+from door_server import running
 from running_server import SOON, server
 
 from cige.serving import door
-from cige.serving.door import HEAD_BYTES, HEADERS, URL_BYTES, Door
+from cige.serving.door import HEAD_BYTES, HEADERS, URL_BYTES
 from cige.serving.pace import METRICS
 from cige.serving.settings import WAITS, Waits, possible_connections
 
@@ -51,20 +50,11 @@ def served():
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"%d" % len(body))]})
         await send({"type": "http.response.body", "body": body})
 
-    with pytest.MonkeyPatch.context() as patch, socket.socket() as listening:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(door, "TICK_S", 0.1)
         patch.setattr(door, "LINGER_S", 1.0)
-        listening.bind(("127.0.0.1", 0))
-        running = uvicorn.Server(uvicorn.Config(app, http=Door, log_level="error", ws="none"))
-        thread = threading.Thread(target=running.run, args=([listening],))
-        thread.start()
-        while not running.started:
-            assert thread.is_alive()
-            time.sleep(0.01)
-        state.address = listening.getsockname()
-        yield state
-        running.should_exit = True
-        thread.join(SOON)
+        with running(app, log_level="error", ws="none") as state.address:
+            yield state
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from cige.models.registry import architecture
 from cige.nn.bert import load_features
 from cige.nn.char_features import BetweenLayers
 from cige.training.objective import learning_rate_scales
-from cige.training.recipe import Recipe, TaggerOptimizerConfig
+from cige.training.recipe import TaggerOptimizerConfig
 from cige.training.setup import set_up
 from cige.training.train import train
 
@@ -188,11 +188,6 @@ def test_lebert_over_bert_our_reads_words_that_its_encoder_does_not_know(tmp_pat
 # by recipe
 
 
-def recipe(bert: str, *, tuned: bool) -> Recipe:
-    plain = tiny_run.tiny_recipe(n_epochs=1, batches__batch_size=40)
-    return replace(plain, model=replace(plain.model, bert=bert, bert_tuned=tuned))
-
-
 @pytest.fixture(scope="module")
 def data_dir(tmp_path_factory) -> Path:
     found = tiny_run.write_data_folder(tmp_path_factory.mktemp("data"))
@@ -202,7 +197,7 @@ def data_dir(tmp_path_factory) -> Path:
 
 @pytest.mark.parametrize("tuned", [False, True])
 def test_trained_by_recipe_and_used_by_predict(data_dir, tmp_path, capsys, tuned):
-    given = recipe("models/lattice_bert", tuned=tuned)
+    given = tiny_run.over_bert("models/lattice_bert", tuned=tuned)
     start = set_up(given, seed=1, data_dir=data_dir).tagger.state_dict()
     result = train(given, tmp_path / "run", data_dir=data_dir, device="cpu", show_progress=False)
     trained = LatticeModel.load(result.model)
@@ -219,4 +214,4 @@ def test_an_encoder_that_is_not_whole_is_told(data_dir, tmp_path):
     tiny_lattice_bert.pretrained().save(path)
     (path / "config.json").unlink()
     with pytest.raises(ModelError, match=r"config.json: missing"):
-        set_up(recipe("models/broken", tuned=False), seed=1, data_dir=data_dir)
+        set_up(tiny_run.over_bert("models/broken", tuned=False), seed=1, data_dir=data_dir)
