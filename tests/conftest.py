@@ -1,15 +1,20 @@
 """Fixtures that several tests share."""
 
+from __future__ import annotations
+
 import gc
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:  # a test that needs no model does not wait for PyTorch
+    from cige.api import NER
 
 # One thread a test process: several processes share the cores, and sums in one order give equal results in each run.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -58,6 +63,47 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def ner() -> NER:
+    """A small tagger that knows the names of `tiny.sentences`; its lexicon stays as it is."""
+    import tiny
+
+    from cige.api import NER
+
+    return NER(tiny.trained_model())
+
+
+@pytest.fixture
+def own_ner() -> NER:
+    """One whose lexicon a test may change."""
+    import tiny
+
+    from cige.api import NER
+
+    return NER(tiny.trained_model())
+
+
+@pytest.fixture
+def english(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The language of help and messages, whatever that of this machine is."""
+    monkeypatch.setenv("LC_ALL", "C.UTF-8")
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], english: None) -> Callable[..., tuple[object, str, str]]:
+    """Run a command; gives its exit code, standard output and standard error."""
+    from cige.cli import main
+
+    def run_command(*argv: object) -> tuple[object, str, str]:
+        try:
+            code = main([str(a) for a in argv])
+        except SystemExit as stop:  # argparse
+            code = stop.code
+        return code, *capsys.readouterr()
+
+    return run_command
 
 
 # ---- the order of tests, and what tests of several modules share

@@ -1,45 +1,22 @@
 """NER: text in, entities out, offsets into the user's own string."""
 
-import sys
 import threading
 import warnings
-from collections import Counter
-from itertools import pairwise, product
+from itertools import pairwise
 
 import numpy as np
 import pytest
 import tiny
-import torch
+from tiny import FOUND, SENTENCE, triples
 
 import cige
-from cige.api import NER, WordBudgetWarning, load, merge_windows
-from cige.data.sentence import Span
-from cige.data.tags import tags_to_spans
+from cige.api import WordBudgetWarning, load
 from cige.entities.label_facts import LabelFacts
 from cige.errors import ModelError
 from cige.lexicon.report import WordListWarning
 from cige.lexicon.user_word import UserWord
 from cige.tagging.finder import EntityFinder
-from cige.tagging.prediction import ScoredSpan, decode_spans, predict_spans
-from cige.text.windows import CORE, Window
-
-SENTENCE = "李明在北京。王小红是罗氏公司的经理，他来自南京市。"
-FOUND = [(0, 2, "PER"), (3, 5, "LOC"), (6, 9, "PER"), (10, 14, "ORG"), (21, 24, "LOC")]
-
-
-@pytest.fixture(scope="module")
-def ner() -> NER:
-    return NER(tiny.trained_model())
-
-
-@pytest.fixture
-def own_ner() -> NER:
-    """One whose lexicon a test may change."""
-    return NER(tiny.trained_model())
-
-
-def triples(entities):
-    return [(e.start, e.end, e.label) for e in entities]
+from cige.text.windows import CORE
 
 
 def same(a, b):
@@ -181,18 +158,6 @@ def test_very_long_texts(ner):
     assert ner("\n" * 1_000_000) == []
 
 
-def test_merging_keeps_the_entity_that_starts_in_the_core_and_is_more_probable():
-    text = "甲乙丙丁戊己庚辛"
-    left = (Window(0, 6, 0, 4), [ScoredSpan(0, 2, "A", 0.9), ScoredSpan(3, 5, "A", 0.6), ScoredSpan(5, 6, "A", 0.99)])
-    right = (Window(2, 8, 4, 8), [ScoredSpan(1, 2, "A", 0.99), ScoredSpan(2, 4, "B", 0.8), ScoredSpan(4, 6, "B", 0.7)])
-    merged = merge_windows(text, [left, right])
-    assert [(e.start, e.end, e.label, e.text) for e in merged] == [
-        (0, 2, "A", "甲乙"),
-        (4, 6, "B", "戊己"),
-        (6, 8, "B", "庚辛"),
-    ]
-
-
 def test_user_words_count_at_once_and_removed_ones_no_more(own_ner):
     text = "请轩辕澜沧江渊瀚海说话"
     assert not any(word.is_user for word in own_ner.analyze(text).words)
@@ -289,34 +254,6 @@ def test_a_label_that_differs_from_one_of_the_model_by_case_alone_is_told(own_ne
     assert len(told) == 1
 
 
-@pytest.mark.parametrize("scheme", ["BMES", "BIO", "BIOES"])
-def test_a_score_is_the_share_of_all_readings_that_hold_the_entity(scheme):
-    model = tiny.model(scheme=scheme)  # untrained, so that no reading is certain
-    lattices = model.lattices(["北京李明"])
-    emissions = model.emissions(lattices) * 3
-    found = decode_spans(model, emissions, lattices)[0]
-    assert found
-
-    tags, crf = model.tagger.tags, model.tagger.crf
-    paths = torch.tensor(list(product(range(len(tags)), repeat=4)))
-    scores = crf.score(torch.tensor(emissions).expand(len(paths), -1, -1), paths, torch.full((len(paths),), 4))
-    probabilities = torch.softmax(scores.double(), 0)
-    expected = Counter()
-    for path, probability in zip(paths.tolist(), probabilities.tolist(), strict=True):
-        if probability > 1e-9:
-            for span in tags_to_spans([tags[k] for k in path], scheme):
-                expected[span] += probability
-    for s in found:
-        assert s.score == pytest.approx(expected[Span(s.start, s.end, s.label)], abs=1e-4)
-
-
-def test_prediction_batches_change_nothing(ner):
-    lattices = ner.model.lattices([s.text for s in tiny.sentences(20, seed=2)])
-    together = predict_spans(ner.model, lattices, batch_size=20)
-    apart = predict_spans(ner.model, lattices, batch_size=20, max_pairs=1)
-    assert [[(s.start, s.end) for s in x] for x in together] == [[(s.start, s.end) for s in x] for x in apart]
-
-
 def test_saved_and_loaded(own_ner, tmp_path):
     own_ner.lexicon.add("轩辕")
     own_ner.save_pretrained(tmp_path / "model")
@@ -327,85 +264,6 @@ def test_saved_and_loaded(own_ner, tmp_path):
     assert same(cige.load(str(tmp_path / "model"), precision="float32")(SENTENCE), own_ner(SENTENCE))
     # The folder of a run, whose model is in model/.
     assert same(load(tmp_path, precision="float32")(SENTENCE), own_ner(SENTENCE))
-
-
-def test_no_such_model(tmp_path):
-    with pytest.raises(ModelError, match=r"no such folder; expected a model folder, a hub id"):
-        load(tmp_path / "nothing")
-
-
-def test_a_hub_id_is_asked_of_the_hub(monkeypatch, tmp_path, own_ner):
-    own_ner.save_pretrained(tmp_path / "model")
-    asked = {}
-
-    def snapshot_download(repo_id, **options):
-        asked.update(options, repo_id=repo_id)
-        return str(tmp_path / "model")
-
-    monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot_download)
-    assert triples(NER.from_pretrained("someone/news", revision="v1")(SENTENCE)) == FOUND
-    assert asked == {"repo_id": "someone/news", "revision": "v1"}
-
-
-def test_a_push_without_a_network_is_an_error_of_cige(monkeypatch):
-    from huggingface_hub import HfApi
-
-    monkeypatch.setattr(HfApi, "__init__", lambda self, **options: setattr(self, "endpoint", "http://127.0.0.1:9"))
-
-    def create_repo(self, repo_id, **options):
-        from huggingface_hub.utils import get_session
-
-        get_session().post(self.endpoint)
-
-    monkeypatch.setattr(HfApi, "create_repo", create_repo)
-    with pytest.raises(ModelError, match=r"someone/news: the hub did not take the model .*network"):
-        load().push_to_hub("someone/news")
-
-
-def test_a_hub_that_does_not_answer(monkeypatch):
-    def snapshot_download(repo_id, **options):
-        raise OSError("no network")
-
-    monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot_download)
-    with pytest.raises(ModelError, match=r"someone/news: no such folder here, and the hub .*no network"):
-        load("someone/news")
-
-
-def test_without_huggingface_hub_the_extra_is_named(monkeypatch, own_ner):
-    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    for use in (lambda: load("someone/news"), lambda: own_ner.push_to_hub("me/news")):
-        with pytest.raises(ModelError, match=r"pip install .*\[hub\]"):
-            use()
-
-
-def test_push_to_hub_uploads_a_whole_model(monkeypatch, own_ner):
-    pushed = {}
-
-    class Api:
-        def __init__(self, token=None):
-            pushed["token"] = token
-
-        def create_repo(self, repo_id, *, private, exist_ok):
-            pushed["private"] = private
-            return type("Url", (), {"repo_id": repo_id})()
-
-        def upload_folder(self, *, repo_id, folder_path, commit_message):
-            pushed["repo_id"], pushed["entities"] = repo_id, triples(load(folder_path)(SENTENCE))
-            return "https://hub/commit"
-
-    monkeypatch.setattr("huggingface_hub.HfApi", Api)
-    assert own_ner.push_to_hub("me/news", private=True, token="t") == "https://hub/commit"
-    assert pushed == {"token": "t", "private": True, "repo_id": "me/news", "entities": FOUND}
-
-
-def test_an_empty_name_and_a_file_are_no_models(tmp_path):
-    (tmp_path / "model.bin").write_bytes(b"weights")
-    for name, message in (
-        ("", "the name of the model is empty"),
-        (tmp_path / "model.bin", "model.bin: a file; expected"),
-    ):
-        with pytest.raises(ModelError, match=message):
-            load(name)
 
 
 @pytest.mark.parametrize("gap", ["\t", "  ", " \t ", "\u3000\u3000", "        ", "\n"])

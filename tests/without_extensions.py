@@ -17,7 +17,8 @@ from typing import Any
 
 import pytest
 
-QUICK = ["tests/folders/test_model_folder.py", "tests/recipes/test_shipped.py", "tests/test_cli.py"]
+QUICK = ["tests/folders/test_manifest.py", "tests/recipes/test_shipped.py", "tests/test_cli.py"]
+QUICK += ["tests/commands/test_predict.py"]
 QUICK_NAMES = "manifest or names or unknown or predict_prints"
 
 

@@ -18,13 +18,6 @@ TABLE = pa.table({"text": [*bulk_jobs.SENTENCES * 3, None], "id": list(range(16)
 
 
 @pytest.fixture(scope="module")
-def texts(tmp_path_factory):
-    path = tmp_path_factory.mktemp("texts") / "texts.txt"
-    path.write_text(bulk_jobs.lines(60), encoding="utf-8")
-    return path
-
-
-@pytest.fixture(scope="module")
 def undisturbed(texts, tmp_path_factory):
     output = tmp_path_factory.mktemp("undisturbed") / "out"
     bulk_jobs.done(bulk_jobs.plan(texts, output, part_rows=4))

@@ -6,6 +6,7 @@ import re
 from argparse import ArgumentTypeError
 
 import pytest
+from tiny import TEXT
 
 from cige.cli import main
 from cige.commands.options import at_least, minutes, origin, port, seconds, share
@@ -40,3 +41,21 @@ def test_a_value_out_of_range_is_refused_and_the_range_is_told(kind, right, wron
     for text in wrong:
         with pytest.raises(ArgumentTypeError, match=re.escape(f"given '{text}', expected {expected}")):
             kind(text)
+
+
+@pytest.mark.parametrize("device", ["cuda", "gpu"])
+@pytest.mark.parametrize("verb", ["predict", "evaluate", "train", "search", "compare"])
+def test_a_device_that_is_not_there_is_told_in_one_line(run, data, monkeypatch, tmp_path, verb, device):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    recipe = tmp_path / "r.yaml"
+    recipe.write_text(f"data:\n  train: {data}\n  dev: {data}\n", encoding="utf-8")
+    argv = {
+        "predict": [TEXT],
+        "evaluate": ["--data", data],
+        "train": ["--data", data, "--output", tmp_path / "run"],
+        "search": [recipe, "--output", tmp_path / "run", "--n-trials", "1"],
+        "compare": [recipe, "--runs", tmp_path / "runs"],
+    }[verb]
+    code, _, err = run(verb, *argv, "--device", device)
+    assert code == 2 and err.startswith("cige: device ") and err.count("\n") == 1
+    assert "finds no GPU" in err

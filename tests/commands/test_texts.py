@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from tiny import TEXT
 
 from cige.commands.texts import sentences_of, texts_of, whole_text_of
 from cige.data.documents import Document, write_documents
@@ -56,3 +57,13 @@ def test_json_lines_are_lines(tmp_path):
     for name in ("texts.jsonl", "texts.txt"):
         (tmp_path / name).write_text("\n".join(lines), encoding="utf-8")
         assert list(texts_of(str(tmp_path / name))) == lines
+
+
+@pytest.mark.parametrize("verb", ["predict", "explain", "evaluate", "lexicon"])
+def test_utf_16_is_named(run, model, tmp_path, verb):
+    path = tmp_path / "texts.txt"
+    for content in ("李明在北京\n", "\ufeff李明 O\n"):
+        path.write_bytes(content.encode("utf-16-le" if content[0] == "\ufeff" else "utf-16"))
+        argv = {"evaluate": ["--data", path], "lexicon": ["match", TEXT, "--lexicon", path]}.get(verb, [path])
+        code, _, err = run(verb, *argv, *([] if verb == "lexicon" else ["--model", model]))
+        assert code == 2 and "line 1" in err and "UTF-16" in err and "iconv -f UTF-16" in err

@@ -79,3 +79,19 @@ def test_the_recall_of_a_gazetteer_stands_beside_its_scores(tmp_path, capsys):
     assert main(argv) == 0
     out = capsys.readouterr().out
     assert "names listed" in out and "entities listed" in out and f"{100 * found['listed_names']:.2f}" in out
+
+
+def test_user_words_gain(run, model, tmp_path):
+    write_sentences(tmp_path / "new.bmes", tiny.sentences(60, seed=5, new_name_prob=0.9))
+    write_sentences(tmp_path / "train.bmes", tiny.sentences(30))
+    (tmp_path / "places.txt").write_text("北京\n上海\n", encoding="utf-8")
+    argv = ["user-words", "--model", model, "--data", tmp_path / "new.bmes", "--train", tmp_path / "train.bmes"]
+    argv += ["--gazetteer", tmp_path / "places.txt"]
+    none, names, noisy, places = json.loads(run(*argv, "--json")[1])
+    assert (none["n_words"], places["n_words"]) == (0, 2)
+    assert noisy["n_words"] > 1.5 * names["n_words"] > 0
+    assert names["f1"] > none["f1"] + 0.1 and names["unseen_recall"] > none["unseen_recall"] + 0.1
+    # Whether a model of a few steps gains by the noisy list depends on how sums are rounded, so on the processor.
+    assert names["f1"] > noisy["f1"] != none["f1"]
+    out = run(*argv)[1]
+    assert "R of unseen" in out and "names and random n-grams" in out

@@ -4,6 +4,7 @@ import gzip
 import lzma
 
 import pytest
+from disks import full_disk
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -166,9 +167,6 @@ def test_what_columns_cannot_hold_is_refused_and_the_old_file_stays(tmp_path, se
 
 def test_a_failed_write_leaves_the_old_file_and_nothing_beside_it(tmp_path, monkeypatch):
     path = put(tmp_path, TEXT)
-
-    def full_disk(descriptor):
-        raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.fsync", full_disk)
     with pytest.raises(DataError, match="No space left on device"):

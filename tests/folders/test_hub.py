@@ -1,4 +1,4 @@
-"""Models go to a hub and come back, with the real huggingface_hub and a hub on this machine."""
+"""Where a model is, by what people call it; and models that go to a hub on this machine and come back."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from http.server import ThreadingHTTPServer
 import pytest
 from stub_hub import StubHub
 
-from cige.folders.hub import BUNDLED
+from cige.errors import ModelError
+from cige.folders.hub import BUNDLED, model_folder
 
 # huggingface_hub reads HF_ENDPOINT when it is imported, so each side is a process of its own.
 PUSH = """
@@ -75,3 +76,26 @@ def test_without_access_nothing_is_pushed(run):
 def test_a_model_that_the_hub_does_not_have(run):
     refused = run("from cige import load; load('me/nothing')")
     assert "ModelError: me/nothing: no such folder here, and the hub did not give a model" in refused.stderr
+
+
+# where a model is
+
+
+def test_the_bundled_model_has_a_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert model_folder() == model_folder("bundled") == BUNDLED
+    (tmp_path / "bundled").mkdir()
+    assert model_folder("bundled").resolve() == tmp_path / "bundled", "a folder of one's own comes first"
+
+
+def test_a_run_is_the_model_in_it(tmp_path):
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "manifest.json").write_text("{}", encoding="utf-8")
+    assert model_folder(tmp_path) == tmp_path / "model"
+
+
+@pytest.mark.parametrize("name", ["", "no/such/folder", "./bundle", "models", 3, True])
+def test_what_is_no_model(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ModelError, match=r"expected a model folder,? (or )?a hub id"):
+        model_folder(name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from functools import cache
 from pathlib import Path
 
@@ -47,3 +48,11 @@ def contents(folder: Path) -> dict[str, str]:
         for file in sorted(folder.rglob("*"))
         if file.is_file()
     }
+
+
+def output_rows(output: Path) -> list[dict]:
+    return [json.loads(line) for file in sorted(output.glob("data/*.jsonl")) for line in open(file, encoding="utf-8")]
+
+
+def rejected_rows(output: Path) -> list[dict]:
+    return [json.loads(line) for file in sorted(output.glob("rejected/*")) for line in open(file, encoding="utf-8")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from copy import deepcopy
 from dataclasses import replace
 from functools import cache
@@ -15,6 +16,7 @@ from cige.data.sentence import Sentence, Span
 from cige.data.tags import spans_to_tags
 from cige.data.user_words import UserWordRegime, simulate_user_words
 from cige.data.vocabulary import char_codes
+from cige.entities.entity import Entity
 from cige.lattice.lattice import build_lattice
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.names_list import with_lists
@@ -27,6 +29,9 @@ from cige.models.registry import ARCHITECTURES
 from cige.nn.bert import BertFeatures
 
 LABELS = ["LOC", "ORG", "PER"]
+TEXT = "李明在北京。"
+SENTENCE = "李明在北京。王小红是罗氏公司的经理，他来自南京市。"
+FOUND = [(0, 2, "PER"), (3, 5, "LOC"), (6, 9, "PER"), (10, 14, "ORG"), (21, 24, "LOC")]  # by `trained_model`
 NAMES = {
     "LOC": ["北京", "上海", "重庆", "南京市", "巴塞尔"],
     "ORG": ["罗氏公司", "人和药店", "中国银行", "清华大学"],
@@ -148,6 +153,34 @@ def _tables(seed: int, counts: bool, gazetteers: bool, components_too: bool) -> 
         return tables
     of_chars = components("".join([*chars, *map(chr, range(0x9000, 0x9E00, 3)), UNSEEN]))
     return tables.with_components(ComponentTable.of(of_chars, char_codes("".join(chars))))
+
+
+def emissions(model: LatticeModel, texts: list[str]) -> torch.Tensor:
+    """float[characters of all texts, L], read as one batch."""
+    batch, _ = model.encode(texts)
+    with torch.no_grad():
+        return model.tagger(batch).emissions[batch.char_mask]
+
+
+def emissions_of_each(model: LatticeModel, texts: list[str]) -> list[torch.Tensor]:
+    """float[T, L] of each text, read as one batch."""
+    batch, _ = model.encode(texts)
+    with torch.no_grad():
+        out = model.tagger(batch).emissions
+    return [row[:n] for row, n in zip(out, batch.n_chars, strict=True)]
+
+
+@torch.no_grad()
+def vary_layer_norms(model: LatticeModel) -> None:
+    """Weights that are not all one and biases that are not all zero, so that a missing one is seen."""
+    for part in model.tagger.modules():
+        if isinstance(part, torch.nn.LayerNorm):
+            part.weight.uniform_(0.5, 1.5)
+            part.bias.uniform_(-0.5, 0.5)
+
+
+def triples(entities: Iterable[Entity]) -> list[tuple[int, int, str]]:
+    return [(e.start, e.end, e.label) for e in entities]
 
 
 def trained_model(**options) -> LatticeModel:

@@ -12,6 +12,7 @@ CHINESE = sorted(set("".join(s.text for s in tiny.sentences(60)) + "".join(tiny.
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 VOCABULARY = list(dict.fromkeys([*SPECIAL, *LETTERS, "hello", "##a", "##b", "的", "𠮷", *CHINESE]))
 N_POSITIONS = 20
+TEXTS = ["李明在北京。", "", "王小红是罗氏公司的经理", "Ab \t𠮷龘é2"]
 
 
 def write_bert(

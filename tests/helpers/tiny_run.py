@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -63,3 +64,9 @@ def tiny_recipe(**settings: object) -> Recipe:
 def _made(path: Path) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     return path
+
+
+def over_bert(bert: str, *, tuned: bool) -> Recipe:
+    """One epoch over a BERT, or over what a recipe may name in its place."""
+    plain = tiny_recipe(n_epochs=1, batches__batch_size=40)
+    return replace(plain, model=replace(plain.model, bert=bert, bert_tuned=tuned))

@@ -6,14 +6,12 @@ import shutil
 
 import numpy as np
 import pytest
+from nanjing import TEXT, WORDS
 
 from cige.errors import LexiconError
 from cige.lexicon import base_words
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.word_blob import WordBlob
-
-WORDS = ["南京", "南京市", "市长", "长江", "长江大桥", "大桥"]
-TEXT = "南京市长江大桥"
 
 
 @pytest.fixture

@@ -1,39 +1,19 @@
-"""Lexicon: building, saving, loading, damage, and a user's changes."""
+"""Lexicon: building, matching, and the words that a user adds and removes."""
 
-import json
 import pickle
-import shutil
 import threading
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from nanjing import MATCHES, TEXT, WORDS, matched
 
 from cige.errors import LexiconError
-from cige.folders.manifest import write_manifest
-from cige.lexicon import base_words
-from cige.lexicon import lexicon as lexicon_module
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.report import WordListWarning
-from cige.lexicon.storage import check_lexicon
-from cige.lexicon.user_word import UserChanges, UserWord
+from cige.lexicon.user_word import UserWord
 from cige.text.normalize import normalize
-
-WORDS = ["南京", "南京市", "市长", "长江", "长江大桥", "大桥"]
-TEXT = "南京市长江大桥"
-MATCHES = [[0, 2, 0], [0, 3, 1], [2, 4, 2], [3, 5, 3], [3, 7, 4], [5, 7, 5]]
-
-
-@pytest.fixture
-def lexicon():
-    return Lexicon.from_words(WORDS, counts=[10, 9, 8, 7, 6, 5])
-
-
-def matched(lexicon, text=TEXT):
-    return [text[start:end] for start, end, _ in lexicon.match(text).tolist()]
 
 
 def test_all_overlapping_words_sorted(lexicon):
@@ -84,169 +64,12 @@ def test_from_file_keeps_its_report_and_refuses_a_useless_file(tmp_path):
         Lexicon.from_file(path)
 
 
-def test_save_and_load(lexicon, tmp_path):
-    lexicon.save(tmp_path / "lex")
-    loaded = Lexicon.load(tmp_path / "lex")
-    assert list(loaded) == WORDS
-    assert loaded.match(TEXT).tolist() == MATCHES
-    assert loaded.fingerprint == lexicon.fingerprint
-    assert loaded.count(5) == 5
-    assert isinstance(loaded.words.blob.base, np.memmap), "words must stay on disk"
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["lex"], "nothing left aside"
-
-
-def test_a_lexicon_without_words_or_counts_survives_saving(tmp_path):
-    Lexicon.from_words([]).save(tmp_path / "lex")
-    loaded = Lexicon.load(tmp_path / "lex")
-    assert len(loaded) == 0 and loaded.match(TEXT).shape == (0, 3)
-    loaded.add("南京")
-    assert loaded.match(TEXT).tolist() == [[0, 2, 0]]
-
-
-def test_saving_keeps_the_users_changes(lexicon, tmp_path):
-    lexicon.add("江大桥", "长江")
-    lexicon.remove("市长")
-    lexicon.save(tmp_path / "lex")
-    loaded = Lexicon.load(tmp_path / "lex")
-    assert loaded.user_words == ("江大桥", "长江")
-    assert loaded.removed_words == ("市长",)
-    assert loaded.match(TEXT).tolist() == lexicon.match(TEXT).tolist()
-
-
 def test_fingerprint_tells_words_and_their_order_apart():
     assert Lexicon.from_words(["ab", "cd"]).fingerprint != Lexicon.from_words(["cd", "ab"]).fingerprint
     assert Lexicon.from_words(["abc", "de"]).fingerprint != Lexicon.from_words(["ab", "cde"]).fingerprint
     same = Lexicon.from_words(["ab", "cd"])
     same.add("ef")
     assert same.fingerprint == Lexicon.from_words(["ab", "cd"], counts=[1, 2]).fingerprint
-
-
-def test_saving_over_an_older_lexicon_replaces_it_even_under_a_reader(lexicon, tmp_path):
-    folder = tmp_path / "lex"
-    lexicon.save(folder)
-    old = Lexicon.load(folder)
-    Lexicon.from_words(["别的"]).save(folder)
-    assert list(Lexicon.load(folder)) == ["别的"]
-    assert list(old) == WORDS and old.match(TEXT).tolist() == MATCHES
-
-
-def test_saving_never_replaces_something_else(lexicon, tmp_path):
-    folder = tmp_path / "thesis"
-    folder.mkdir()
-    (folder / "chapter1.txt").write_text("years of work")
-    with pytest.raises(LexiconError, match="will not be replaced"):
-        lexicon.save(folder)
-    with pytest.raises(LexiconError, match="will not be replaced"):
-        lexicon.save(folder / "chapter1.txt")
-    assert (folder / "chapter1.txt").read_text() == "years of work"
-
-
-def test_a_failed_save_leaves_the_old_lexicon(lexicon, tmp_path, monkeypatch):
-    folder = tmp_path / "lex"
-    lexicon.save(folder)
-
-    def full_disk(*args, **kwargs):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(base_words.np, "save", full_disk)
-    with pytest.raises(LexiconError, match="No space left"):
-        Lexicon.from_words(["别的"], counts=[1]).save(folder)
-    monkeypatch.undo()
-    assert list(Lexicon.load(folder)) == WORDS
-    assert [file.name for file in tmp_path.iterdir()] == ["lex"]
-
-
-FILES = ["counts.npy", "offsets.npy", "trie_keys.npy", "trie_numbers.npy", "user.json", "words.txt"]
-
-
-@pytest.fixture
-def stored_trie(monkeypatch):
-    """Store the trie as lexicons of 200,000 words do; smaller ones build it on loading."""
-    monkeypatch.setattr(base_words, "STORED_FROM", 1)
-
-
-@pytest.mark.parametrize("name", [*FILES, "manifest.json"])
-@pytest.mark.parametrize("damage", ["missing", "truncated", "flipped", "foreign"])
-@pytest.mark.usefixtures("stored_trie")
-def test_a_damaged_folder_is_a_clear_error(lexicon, tmp_path, name, damage):
-    folder = tmp_path / "lex"
-    lexicon.save(folder)
-    assert sorted(file.name for file in folder.iterdir()) == sorted([*FILES, "manifest.json"])
-    file = folder / name
-    data = file.read_bytes()
-    if damage == "missing":
-        file.unlink()
-    elif damage == "truncated":
-        file.write_bytes(data[: len(data) // 2])
-    elif damage == "flipped" and name != "manifest.json":
-        file.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
-    else:
-        other = Lexicon.from_words(["天津", "天津港", "港口", "渤海", "渤海湾大"], counts=[1, 2, 3, 4, 5])
-        other.add("某人")
-        other.save(tmp_path / "other")
-        shutil.copy(tmp_path / "other" / name, file)
-    with pytest.raises(LexiconError) as caught:
-        Lexicon.load(folder)
-    assert str(folder) in str(caught.value)
-
-
-def test_no_folder_and_another_kind_of_folder(lexicon, tmp_path):
-    with pytest.raises(LexiconError, match="nowhere"):
-        Lexicon.load(tmp_path / "nowhere")
-    lexicon.save(tmp_path / "lex")
-    manifest = tmp_path / "lex" / "manifest.json"
-    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"kind": "vectors"}))
-    with pytest.raises(LexiconError, match="holds 'vectors'"):
-        Lexicon.load(tmp_path / "lex")
-
-
-@pytest.mark.usefixtures("stored_trie")
-def test_a_large_lexicon_is_mapped_whole(lexicon, tmp_path):
-    lexicon.save(tmp_path / "lex")
-    loaded = Lexicon.load(tmp_path / "lex")
-    trie = loaded._base.matcher.trie
-    assert all(isinstance(array.base, np.memmap) for array in (trie.keys, trie.numbers, loaded.words.offsets))
-    assert loaded.match(TEXT).tolist() == MATCHES
-    assert "sha256" in vars(loaded.words), "the fingerprint is known without reading the words"
-    assert loaded.fingerprint == lexicon.fingerprint
-
-
-@pytest.mark.usefixtures("stored_trie")
-def test_large_files_are_compared_only_when_asked(lexicon, tmp_path, monkeypatch):
-    folder = tmp_path / "lex"
-    lexicon.save(folder)
-    check_lexicon(folder)
-    monkeypatch.setattr(lexicon_module, "CHECKED_BYTES", 100)
-    data = bytearray((folder / "trie_numbers.npy").read_bytes())
-    data[-1] ^= 1
-    (folder / "trie_numbers.npy").write_bytes(data)
-    assert len(Lexicon.load(folder)) == 6
-    with pytest.raises(LexiconError, match=r"trie_numbers\.npy.*sha256"):
-        check_lexicon(folder)
-
-
-def test_a_folder_of_version_1_is_loaded_and_its_automaton_not_needed(lexicon, tmp_path):
-    folder = tmp_path / "lex"
-    lexicon.add("江大桥")
-    lexicon.save(folder)
-    (folder / "automaton.zz").write_bytes(b"an automaton of another library")
-    facts = json.loads((folder / "manifest.json").read_text())
-    for name in ("max_probes", "vectors", "version", "files"):
-        del facts[name]
-    write_manifest(folder, **facts, version=1, engine="daachorse 0.5.0")
-    loaded = Lexicon.load(folder)
-    assert list(loaded) == WORDS and loaded.count(5) == 5 and loaded.fingerprint == lexicon.fingerprint
-    assert loaded.match(TEXT).tolist() == lexicon.match(TEXT).tolist()
-    loaded.save(folder)
-    assert not (folder / "automaton.zz").exists()
-
-
-def test_a_folder_of_a_later_version_asks_for_an_upgrade(lexicon, tmp_path):
-    lexicon.save(tmp_path / "lex")
-    manifest = tmp_path / "lex" / "manifest.json"
-    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"version": 3}))
-    with pytest.raises(LexiconError, match="format version 3, this cige reads up to 2; upgrade"):
-        Lexicon.load(tmp_path / "lex")
 
 
 def test_added_words_are_matched_at_once_with_ids_after_the_base(lexicon):
@@ -491,150 +314,3 @@ def test_a_real_list_is_taken_whole_and_matched(shared_data):
     every = {text[i:j] for i in range(len(text)) for j in range(i + 2, len(text) + 1)}
     assert set(matched(lexicon, text)) == every & words
     assert len(every & words) > 5
-
-
-def entries(lexicon):
-    return [(word.text, word.label, word.mode) for word in lexicon.user_entries]
-
-
-def test_words_with_label_and_mode(lexicon):
-    lexicon.add("江大桥", "长江", label="PLACE")
-    lexicon.add("市", label="SUFFIX", mode="force")
-    lexicon.add("市长江", "京", mode="block")
-    lexicon.add("ＧＰＳ")
-    assert lexicon.user_words == ("江大桥", "长江", "市", "市长江", "京", "GPS")
-    assert entries(lexicon)[1:4] == [
-        ("长江", "PLACE", "evidence"),
-        ("市", "SUFFIX", "force"),
-        ("市长江", None, "block"),
-    ]
-    # Neither single characters nor blocked words are nodes; ids stay those of the user's words.
-    assert lexicon.match("市长江大桥GPS").tolist() == [
-        [0, 2, 2], [1, 3, 3], [1, 3, 7], [1, 5, 4], [2, 5, 6], [3, 5, 5], [5, 8, 11],
-    ]  # fmt: skip
-    snapshot = lexicon.snapshot()
-    assert snapshot.user_labels == ("PLACE", "PLACE", "SUFFIX", None, None, None) and snapshot.word(9) == "市长江"
-    assert "京" in lexicon and "市长江" in lexicon
-    lexicon.remove("京", "市")
-    assert "京" not in lexicon and lexicon.user_words == ("江大桥", "长江", "市长江", "GPS")
-
-
-def test_a_word_added_again_stays_in_its_place_and_takes_the_new_label_and_mode(lexicon):
-    lexicon.add("江大桥", "南京大桥", label="PLACE")
-    before = lexicon.snapshot()
-    lexicon.add("江大桥", label="ROAD", mode="force")
-    assert entries(lexicon) == [("江大桥", "ROAD", "force"), ("南京大桥", "PLACE", "evidence")]
-    lexicon.add("江大桥")
-    assert entries(lexicon)[0] == ("江大桥", None, "evidence")
-    assert before.user_labels == ("PLACE", "PLACE"), "a snapshot never changes"
-    assert Lexicon.from_words(["甲乙"]).snapshot().user_labels == ()
-
-
-def test_blocking_a_base_word_leaves_its_node_as_it_was(lexicon):
-    lexicon.remove("长江")
-    lexicon.add("长江", "大桥", mode="block")
-    assert lexicon.removed_words == ("长江",) and matched(lexicon) == ["南京", "南京市", "市长", "长江大桥", "大桥"]
-
-
-@pytest.mark.parametrize(
-    ("words", "options", "message"),
-    [
-        (["江"], {"label": "X"}, r'single character.*needs mode "force" with a label, or mode "block"'),
-        (["江大桥"], {"mode": "force"}, "mode force or type without a label"),
-        (["江大桥"], {"mode": "block", "label": "X"}, "mode block with a label"),
-        (["江大桥"], {"mode": "always"}, "unknown mode .expected evidence, force, block.*mode 'always'"),
-        (["江大桥"], {"label": "*"}, "not a label"),
-        (["江大桥"], {"label": 3}, "label is int: expected a string"),
-    ],
-)
-def test_labels_and_modes_that_cannot_be(lexicon, words, options, message):
-    with pytest.raises(LexiconError, match=message):
-        lexicon.add("南京大桥", *words, **options)
-    assert lexicon.user_words == ()
-
-
-def test_add_file_takes_labels_and_modes(lexicon, tmp_path):
-    path = tmp_path / "mine.tsv"
-    path.write_text("# mine\n江大桥\tPLACE\n桥\tPLACE\n桥\tPLACE\tforce\n南京大桥\t\tblock\n", encoding="utf-8")
-    report = lexicon.add_file(path)
-    assert entries(lexicon) == [("江大桥", "PLACE", "evidence"), ("桥", "PLACE", "force"), ("南京大桥", None, "block")]
-    assert (report.n_taken, report.n_comments, report.refused) == (3, 1, ((3, "桥", "single character"),))
-    built = Lexicon.from_file(path)  # judged alike; what a base word cannot be is the user's
-    assert list(built) == ["江大桥"] and entries(built) == entries(lexicon)[1:]
-    assert built.report == report
-
-
-def test_saving_keeps_labels_and_modes_and_folders_without_them_are_as_before(lexicon, tmp_path):
-    lexicon.add("南京大桥")
-    lexicon.save(tmp_path / "plain")
-    assert json.loads((tmp_path / "plain" / "user.json").read_text()) == {"added": ["南京大桥"], "removed": []}
-    lexicon.add("江大桥", label="PLACE")
-    lexicon.add("桥", label="PLACE", mode="force")
-    lexicon.add("长江", mode="block")
-    lexicon.save(tmp_path / "lex")
-    loaded = Lexicon.load(tmp_path / "lex")
-    assert loaded.user_entries == lexicon.user_entries
-    assert loaded.match(TEXT).tolist() == lexicon.match(TEXT).tolist()
-    assert pickle.loads(pickle.dumps(loaded)).user_entries == lexicon.user_entries
-
-
-def test_labels_of_a_folder_that_cannot_be_are_an_error(lexicon, tmp_path):
-    lexicon.save(tmp_path / "lex")
-    file = tmp_path / "lex" / "user.json"
-    file.write_text(json.dumps({"added": ["江大桥"], "removed": [], "labels": {"江大桥": "*"}}), encoding="utf-8")
-    facts = json.loads((tmp_path / "lex" / "manifest.json").read_text())
-    write_manifest(tmp_path / "lex", **{name: value for name, value in facts.items() if name != "files"})
-    with pytest.raises(LexiconError, match=r"user.json: '江大桥' \(not a label"):
-        Lexicon.load(tmp_path / "lex")
-
-
-OWN = st.one_of(
-    st.builds(UserWord, st.text("南京市长江大桥", min_size=2, max_size=4), st.sampled_from([None, "LOC", "ORG"])),
-    st.builds(UserWord, st.text("南京市长江大桥", min_size=1, max_size=3), st.just("LOC"), st.just("force")),
-    st.builds(UserWord, st.text("南京市长江大桥", min_size=1, max_size=3), st.none(), st.just("block")),
-)
-
-
-@given(steps=st.lists(st.lists(OWN, max_size=4), max_size=4), text=st.text("南京市长江大桥", max_size=12))
-def test_words_of_a_call_are_read_as_if_they_had_been_added(steps, text):
-    added = Lexicon.from_words(WORDS)
-    added.remove("长江")
-    over = added.changed(UserChanges())
-    for words in steps:
-        added.add_entries(*words)
-        over = over.with_words(words)
-        assert over.user_entries == added.user_entries and over.removed_words == added.removed_words
-        assert over.match(text).tolist() == added.match(text).tolist()
-        assert over.snapshot().rules(text) == added.snapshot().rules(text)
-
-
-def test_words_of_a_call_leave_the_lexicon_as_it_is(lexicon):
-    lexicon.add("江大桥", label="LOC")
-    over = lexicon.with_words({"江大桥": "ORG", "南京大桥": None})
-    assert entries(over) == [("江大桥", "ORG", "evidence"), ("南京大桥", None, "evidence")]
-    assert entries(lexicon) == [("江大桥", "LOC", "evidence")]
-    over.add("京市")
-    assert "京市" not in lexicon and over.fingerprint == lexicon.fingerprint
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ("南京", r"expected a list of words, such as \['南京'\]"),
-        ([b"x"], "expected strings or UserWords, got bytes"),
-        ([UserWord(3)], "expected strings or UserWords, got int"),
-        ({"南京": 3}, "the label of '南京' is int"),
-        (["好", "南京"], r"cannot add '好' \(single character\)"),
-        ({"南京": "A B"}, "not a label"),
-    ],
-)
-def test_words_of_a_call_that_cannot_be(lexicon, words, message):
-    with pytest.raises(LexiconError, match=message):
-        lexicon.with_words(words)
-
-
-def test_changes_on_top_of_what_is_there(lexicon):
-    lexicon.add("江大桥", "南京大桥")
-    changed = lexicon.changed(UserChanges((UserWord("江大桥", "LOC"),), ("南京大桥", "市长", "没有")))
-    assert entries(changed) == [("江大桥", "LOC", "evidence")] and changed.removed_words == ("市长",)
-    assert lexicon.user_words == ("江大桥", "南京大桥") and lexicon.removed_words == ()

@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from cige.errors import LexiconError
-from cige.lexicon.typed_lines import BAD_COUNT, NO_HEADER, NO_OBJECT, NO_TEXT, TOO_MANY, UNCLOSED, detect_typed
+from cige.lexicon.typed_lines import BAD_COUNT, NO_HEADER, NO_OBJECT, NO_TEXT, TOO_MANY, UNCLOSED
 from cige.lexicon.user_word import BAD_LABEL, BLOCKED_LABEL, NO_LABEL, NO_MODE, UserWord
 from cige.lexicon.word_rules import CONTROL
 from cige.lexicon.words_file import CONTRADICTION, read_words
@@ -203,42 +201,6 @@ def test_base_words_have_no_rules(tmp_path):
     found = read(tmp_path, "贺兰草\tPRODUCT\n京\tLOC\tforce\n贺兰 草\tPRODUCT\n沙葱\t\tforce\n", spaces=False)
     assert found.words == ["贺兰草", "沙葱"]
     assert refusals(found) == [(2, "single character"), (3, "whitespace inside")]
-
-
-@pytest.mark.parametrize(
-    ("lines", "format"),
-    [
-        (["贺兰草,PRODUCT"], "csv"),
-        (["贺兰草,产品", "沙葱,产品"], "csv"),
-        (["红,黑"], None),
-        (["红,黑", "长,短"], None),
-        (["贺兰草", "沙葱,PRODUCT", "苁蓉"], None),
-        (["word,label", "红"], "csv"),
-        (["word", "label"], None),
-        (["贺兰草\t产品", "沙葱"], "labels"),
-        (["贺兰草\t产品", "沙葱", "苁蓉"], "labels"),
-        (["贺兰草\t12", "沙葱", "苁蓉\t3\tn"], None),
-        (["贺兰草\t12", "沙葱\t产品"], "labels"),
-        (['{"word": "贺兰草"}'], "jsonl"),
-        (["{贺兰草}"], None),
-        ([], None),
-    ],
-)
-def test_detection(lines, format):
-    assert detect_typed([line.encode() for line in lines]) == format
-
-
-@given(st.binary(max_size=60), st.sampled_from(["auto", "labels", "csv", "jsonl"]))
-def test_any_file_is_read_and_every_line_accounted_for(tmp_path_factory, data, format):
-    path = tmp_path_factory.getbasetemp() / "any"
-    path.write_bytes("沙\n".encode() + data + "\n贺兰草\n沙葱\n苁蓉\n".encode() * 30)
-    report = read_words(path, format=format, spaces=True).report
-    lines = [line for line in path.read_bytes().removeprefix(b"\xef\xbb\xbf").split(b"\n") if line.strip()]
-    is_header = report.format in ("labels", "csv") and report.n_taken + report.n_refused + report.n_comments < len(
-        lines
-    )
-    n_told = report.n_taken + report.n_refused + report.n_skipped + report.n_comments + is_header
-    assert n_told == len(lines) or (n_told < len(lines) and report.format == "csv" and b'"' in data)
 
 
 @pytest.mark.parametrize("count", ["12.0", "12.", "12.00", "1,000", "1,234,567.0", "007", "0"])

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import tiny
 import torch
+from tiny import emissions_of_each
 
 from cige.data.batch import collate
 from cige.data.components import NO_SEQUENCE
@@ -30,13 +31,6 @@ def made() -> LatticeModel:
     return tiny.model(config=replace(tiny.CONFIG, components=tiny.COMPONENTS))
 
 
-def emissions(model: LatticeModel, texts: list[str]) -> list[torch.Tensor]:
-    """float[T, L] of each text, read as one batch."""
-    with torch.no_grad():
-        out = model.tagger(model.encode(texts)[0])
-    return [row[: len(text)] for row, text in zip(out.emissions, texts, strict=True)]
-
-
 def test_an_unseen_character_with_seen_components_is_not_an_unknown_one():
     model = made()
     vocabulary = model.vocabulary
@@ -44,7 +38,7 @@ def test_an_unseen_character_with_seen_components_is_not_an_unknown_one():
         assert vocabulary.chars.look_up(char_codes(char)).tolist() == [UNK]
         (sequence,) = vocabulary.components.look_up(char_codes(char)).tolist()
         assert (sequence == NO_SEQUENCE) == (char in UNKNOWN)
-    one, other, unknown, too = (emissions(model, [f"请{char}说话"])[0] for char in UNSEEN[:2] + UNKNOWN[:2])
+    one, other, unknown, too = (emissions_of_each(model, [f"请{char}说话"])[0] for char in UNSEEN[:2] + UNKNOWN[:2])
     torch.testing.assert_close(unknown, too)  # nothing tells two unknown characters apart
     assert not torch.allclose(one, other, atol=1e-4) and not torch.allclose(one, unknown, atol=1e-4)
 
@@ -54,7 +48,7 @@ def test_only_components_tell_unseen_characters_apart():
     with torch.no_grad():
         model.tagger.encoder.components.output.weight.zero_()
     texts = [f"请{char}说话" for char in UNSEEN + UNKNOWN]
-    first, *others = emissions(model, texts)
+    first, *others = emissions_of_each(model, texts)
     for other in others:
         torch.testing.assert_close(other, first)
 
@@ -65,14 +59,14 @@ def test_a_folder_for_prediction_keeps_them(tmp_path):
         model.save(tmp_path / dtype, table_dtype=dtype)
         again = LatticeModel.load(tmp_path / dtype)
         assert again.vocabulary.components.same_as(model.vocabulary.components)
-        (row,), (same,) = emissions(model, [UNSEEN]), emissions(again, [UNSEEN])
+        (row,), (same,) = emissions_of_each(model, [UNSEEN]), emissions_of_each(again, [UNSEEN])
         torch.testing.assert_close(row, same, atol=0.05, rtol=0)
 
 
 def test_a_trimmed_and_a_renamed_model_keep_them():
     model = made()
     small = trim(model, n_words=10**6, n_bigrams=10**6)
-    for row, same in zip(emissions(model, TEXTS), emissions(small, TEXTS), strict=True):
+    for row, same in zip(emissions_of_each(model, TEXTS), emissions_of_each(small, TEXTS), strict=True):
         torch.testing.assert_close(row, same, atol=1e-3, rtol=0)  # tables are in 16 bits
     assert rename_labels(model, {"LOC": "PLACE"}).vocabulary.components is model.vocabulary.components
 

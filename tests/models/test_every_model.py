@@ -2,143 +2,21 @@
 
 from __future__ import annotations
 
-import tempfile
-from copy import deepcopy
 from dataclasses import fields, replace
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
 import tiny
 import torch
-from tiny_bert import write_bert
+from small_models import EVERY, SMALL, TEXTS, VARIANTS, WITHOUT_WORDS, labelled_batch, made
+from tiny import emissions_of_each
 
-from cige.data.batch import LatticeBatch, collate
-from cige.data.sentence import Sentence
-from cige.data.tags import spans_to_tags, tags_to_spans
+from cige.data.tags import tags_to_spans
 from cige.data.vocabulary import USER
 from cige.lattice.lattice import Lattice
-from cige.models.flat import RELEASED
-from cige.models.lebert import RELEASED as RELEASED_LEBERT
-from cige.models.lr_cnn_config import EQUATIONS
 from cige.models.model import LatticeModel
-from cige.models.nflat import RELEASED as RELEASED_NFLAT
 from cige.models.registry import ARCHITECTURES, architecture
-from cige.nn.bert import BertFeatures
-
-NO_DROPOUT = {"embed_dropout_prob": 0.0, "word_dropout_prob": 0.0, "output_dropout_prob": 0.0}
-SMALL: dict[str, dict] = {  # settings beside those of NO_DROPOUT: small widths, every dropout of the model's own off
-    "flat": {"n_heads": 4, "head_width": 8, "ff_width": 64, "ff_dropout_prob": 0.0},
-    "soft_lexicon": {"lstm_width": 32},
-    "dcsan": {
-        "width": 32,
-        "n_cross_heads": 4,
-        "n_self_heads": 4,
-        "ff_width": 64,
-        "cross_dropout_prob": 0.0,
-        "fusion_dropout_prob": 0.0,
-        "attention_dropout_prob": 0.0,
-        "ff_dropout_prob": 0.0,
-    },
-    "cgn": {"lstm_width": 24, "head_width": 6, "graph_width": 16, "lstm_dropout_prob": 0.0, "graph_dropout_prob": 0.0},
-    "bert_crf": {"bert": "made on the spot", "bert_tuned": False, "hidden_widths": (32,), "hidden_dropout_prob": 0.0},
-    "lebert": {"bert": "made on the spot", "bert_tuned": False, "adapter_dropout_prob": 0.0},
-    "bilstm_crf": {"lstm_width": 32},
-    "lattice_lstm": {"lstm_width": 32},
-    "lgn": {
-        "width": 12,
-        "n_steps": 2,
-        "n_heads": 2,
-        "head_width": 6,
-        "place_width": 4,
-        "attention_dropout_prob": 0.0,
-        "cell_dropout_prob": 0.0,
-    },
-    "lr_cnn": {
-        "width": 16,
-        "n_layers": 3,
-        "position_width": 6,
-        "state_dropout_prob": 0.0,
-        "attention_dropout_prob": 0.0,
-    },
-    "multi_digraph": {"state_width": 12, "lstm_width": 16, "n_layers": 1},
-    "plt": {
-        "n_heads": 2,
-        "head_width": 8,
-        "ff_width": 24,
-        "n_layers": 1,
-        "gru_width": 16,
-        "attention_dropout_prob": 0.0,
-        "ff_dropout_prob": 0.0,
-    },
-    "nflat": {
-        "n_heads": 2,
-        "head_width": 12,
-        "n_self_heads": 2,
-        "ff_width": 48,
-        "ff_dropout_prob": 0.0,
-        "attention_dropout_prob": 0.0,
-    },
-    "tener": {"n_heads": 2, "head_width": 12, "ff_width": 48, "ff_dropout_prob": 0.0, "attention_dropout_prob": 0.0},
-}
-WITHOUT_WORDS = {"bert_crf", "bert_crf, components", "bilstm_crf", "tener"}  # models that read no lexicon
-TEXTS = ["李明在北京市长江大桥。", "重庆人和药店", "好", "今天天气很好的中国银行经理请了欧阳修南京市长江大桥说话"]
-
-
-VARIANTS = {  # other forms of a model: (architecture, settings)
-    "flat, over a BERT": ("flat", {"bert": "made on the spot"}),
-    "flat, biased": ("flat", {"position_score": "bias"}),
-    "flat, released": ("flat", RELEASED),
-    "nflat, released": ("nflat", RELEASED_NFLAT),
-    "nflat, characters first": ("nflat", {"order": "characters_first"}),
-    "lebert, released": ("lebert", RELEASED_LEBERT),
-    "lr_cnn, equations": ("lr_cnn", {**EQUATIONS, "long_words": True}),
-    "flat, components": ("flat", {"components": tiny.COMPONENTS}),
-    "soft_lexicon, components": ("soft_lexicon", {"components": tiny.COMPONENTS}),
-    "bert_crf, components": ("bert_crf", {"components": tiny.COMPONENTS}),
-    "lebert, components": ("lebert", {"components": tiny.COMPONENTS}),
-}
-
-
-EVERY = [*sorted(name for name in ARCHITECTURES if name in SMALL), *VARIANTS]
-
-
-def made(name: str, **settings: object) -> LatticeModel:
-    if name in VARIANTS:
-        name, variant = VARIANTS[name]
-        settings = {**variant, **settings}
-    config = architecture(name).config_class()(**{**NO_DROPOUT, **SMALL[name], **settings})
-    features = None
-    if config.bert is not None:
-        features = deepcopy(read_bert(config.bert_tuned))
-    return tiny.model(config=config, architecture=name, features=features)
-
-
-@cache
-def written_bert() -> tempfile.TemporaryDirectory[str]:
-    folder = tempfile.TemporaryDirectory()
-    write_bert(Path(folder.name))
-    return folder
-
-
-@cache
-def read_bert(tuned: bool) -> BertFeatures:
-    return BertFeatures.load(Path(written_bert().name), tuned=tuned)
-
-
-def emissions(model: LatticeModel, texts: list[str]) -> list[torch.Tensor]:
-    """float[T, L] of each text, read as one batch."""
-    with torch.no_grad():
-        out = model.tagger(model.encode(texts)[0])
-    return [row[: len(text)] for row, text in zip(out.emissions, texts, strict=True)]
-
-
-def labelled_batch(model: LatticeModel, sentences: list[Sentence]) -> LatticeBatch:
-    ids = {tag: k for k, tag in enumerate(model.tagger.tags)}
-    gold = [np.array([ids[t] for t in spans_to_tags(len(s.text), s.spans, model.scheme)]) for s in sentences]
-    return collate([model.vocabulary.encode(x) for x in model.lattices([s.text for s in sentences])], gold)
-
 
 NOTHING_TO_DROP = {  # settings that all models share, of inputs that these do not read
     ("bert_crf", "embed_dropout_prob"),
@@ -188,10 +66,10 @@ def test_every_architecture_is_tried_here():
 @pytest.mark.parametrize("name", EVERY)
 def test_padding_changes_nothing(name):
     model = made(name)
-    together = emissions(model, TEXTS)
+    together = emissions_of_each(model, TEXTS)
     for text, row in zip(TEXTS, together, strict=True):
-        torch.testing.assert_close(row, emissions(model, [text])[0], atol=1e-5, rtol=1e-5)
-    reversed_order = emissions(model, TEXTS[::-1])[::-1]
+        torch.testing.assert_close(row, emissions_of_each(model, [text])[0], atol=1e-5, rtol=1e-5)
+    reversed_order = emissions_of_each(model, TEXTS[::-1])[::-1]
     for row, same in zip(together, reversed_order, strict=True):
         torch.testing.assert_close(row, same, atol=1e-5, rtol=1e-5)
 
@@ -199,10 +77,10 @@ def test_padding_changes_nothing(name):
 @pytest.mark.parametrize("name", EVERY)
 def test_sentences_that_are_empty_or_without_words(name):
     model = made(name)
-    rows = emissions(model, ["", "罕", "罕见", TEXTS[0], ""])
+    rows = emissions_of_each(model, ["", "罕", "罕见", TEXTS[0], ""])
     assert all(torch.isfinite(row).all() for row in rows)
-    assert emissions(model, [""])[0].shape == (0, len(model.tagger.tags))
-    torch.testing.assert_close(rows[1], emissions(model, ["罕"])[0], atol=1e-5, rtol=1e-5)
+    assert emissions_of_each(model, [""])[0].shape == (0, len(model.tagger.tags))
+    torch.testing.assert_close(rows[1], emissions_of_each(model, ["罕"])[0], atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -279,10 +157,10 @@ def test_a_saved_model_reads_alike(name, tmp_path):
     model.save(tmp_path / "m")
     again = LatticeModel.load(tmp_path / "m")
     assert again.architecture == model.architecture and again.config == model.config
-    for row, same in zip(emissions(model, TEXTS), emissions(again, TEXTS), strict=True):
+    for row, same in zip(emissions_of_each(model, TEXTS), emissions_of_each(again, TEXTS), strict=True):
         torch.testing.assert_close(row, same, atol=1e-6, rtol=0)
     model.save(tmp_path / "small", table_dtype="int8")
-    assert all(torch.isfinite(row).all() for row in emissions(LatticeModel.load(tmp_path / "small"), TEXTS))
+    assert all(torch.isfinite(row).all() for row in emissions_of_each(LatticeModel.load(tmp_path / "small"), TEXTS))
 
 
 @pytest.mark.parametrize("name", sorted(ARCHITECTURES))
@@ -295,14 +173,14 @@ def test_every_architecture_reads_components_of_characters(name, tmp_path):
     model.tagger.loss(labelled_batch(model, tiny.sentences(8))).backward()
     for key, weight in model.tagger.encoder.components.named_parameters():
         assert weight.grad is not None and weight.grad.abs().max() > 0, key
-    together = emissions(model, [*TEXTS, tiny.UNSEEN + unknown])
+    together = emissions_of_each(model, [*TEXTS, tiny.UNSEEN + unknown])
     assert not torch.allclose(
-        together[-1][: len(tiny.UNSEEN)], emissions(model, [unknown * 2])[0][: len(tiny.UNSEEN)], atol=1e-4
+        together[-1][: len(tiny.UNSEEN)], emissions_of_each(model, [unknown * 2])[0][: len(tiny.UNSEEN)], atol=1e-4
     )
     model.save(tmp_path / "model")
     again = LatticeModel.load(tmp_path / "model")
     assert again.config == model.config and again.vocabulary.components.same_as(model.vocabulary.components)
-    for row, same in zip(together, emissions(again, [*TEXTS, tiny.UNSEEN + unknown]), strict=True):
+    for row, same in zip(together, emissions_of_each(again, [*TEXTS, tiny.UNSEEN + unknown]), strict=True):
         torch.testing.assert_close(row, same, atol=1e-6, rtol=0)
 
 
@@ -311,14 +189,14 @@ def test_a_users_word_reaches_the_model(name):
     """It changes the emissions of its sentence alone, by the shared vector, whatever its spelling."""
     model = made(name)
     text, other = "请罕见名字说话", "今天天气很好"
-    before = emissions(model, [text, other])
+    before = emissions_of_each(model, [text, other])
     model.lexicon.add("罕见名字")
-    after = emissions(model, [text, other])
+    after = emissions_of_each(model, [text, other])
     assert not torch.allclose(before[0], after[0], atol=1e-6)
     torch.testing.assert_close(before[1], after[1], atol=1e-5, rtol=1e-5)
     with torch.no_grad():
         model.tagger.encoder.embeddings.word.tuned[USER] += 1.0
-    assert not torch.allclose(after[0], emissions(model, [text])[0], atol=1e-6)
+    assert not torch.allclose(after[0], emissions_of_each(model, [text])[0], atol=1e-6)
 
 
 @pytest.mark.parametrize("name", [name for name in EVERY if name not in WITHOUT_WORDS])
@@ -327,7 +205,7 @@ def test_a_user_may_list_a_word_that_the_lexicon_has(name):
     model.lexicon.add("长江大桥")
     lattices = model.lattices([TEXTS[0]])
     assert lattices[0].is_user.any()
-    assert torch.isfinite(emissions(model, [TEXTS[0]])[0]).all()
+    assert torch.isfinite(emissions_of_each(model, [TEXTS[0]])[0]).all()
 
 
 @pytest.mark.parametrize("name", EVERY)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import tiny
 import torch
+from tiny import emissions_of_each
 
 from benchmarks.parts.literal_flat import literal_encode
 from cige.data.batch import LatticeBatch, collate
@@ -49,13 +50,6 @@ def made(config: FlatConfig = tiny.CONFIG) -> LatticeModel:
             if parameter.ndim == 1:
                 parameter.add_(torch.randn(parameter.shape, generator=generator) * 0.1)
     return model
-
-
-def emissions(model: LatticeModel, texts: list[str]) -> list[torch.Tensor]:
-    batch, _ = model.encode(texts)
-    with torch.no_grad():
-        out = model.tagger(batch)
-    return [row[:n] for row, n in zip(out.emissions, batch.n_chars, strict=True)]
 
 
 # the flat view
@@ -160,7 +154,7 @@ def test_masked_pairs_get_no_attention(form):
 def test_each_mask_changes_the_output(setting):
     plain, masked = made(), made(replace(tiny.CONFIG, **setting))
     masked.tagger.load_state_dict(plain.tagger.state_dict())
-    assert (emissions(plain, [LONG])[0] - emissions(masked, [LONG])[0]).abs().max() > 1e-3
+    assert (emissions_of_each(plain, [LONG])[0] - emissions_of_each(masked, [LONG])[0]).abs().max() > 1e-3
 
 
 # what the output depends on
@@ -183,8 +177,8 @@ def test_flat_head_sees_no_word_length():
 def test_a_sentence_alone_and_in_a_batch_is_read_alike(form, config):
     model = made(config)
     texts = [*TEXTS, LONG]
-    for text, together in zip(texts, emissions(model, texts), strict=True):
-        (alone,) = emissions(model, [text])
+    for text, together in zip(texts, emissions_of_each(model, texts), strict=True):
+        (alone,) = emissions_of_each(model, [text])
         torch.testing.assert_close(together, alone, atol=1e-5, rtol=0)
 
 
@@ -193,10 +187,10 @@ def test_both_forms_give_the_same(level, monkeypatch):
     kernel_forms.use(level, monkeypatch)
     for config in VARIANTS:
         model = made(config)
-        compiled = emissions(model, TEXTS)
+        compiled = emissions_of_each(model, TEXTS)
         with monkeypatch.context() as patch:
             kernel_forms.use("torch", patch)
-            for a, b in zip(compiled, emissions(model, TEXTS), strict=True):
+            for a, b in zip(compiled, emissions_of_each(model, TEXTS), strict=True):
                 torch.testing.assert_close(a, b, atol=1e-5, rtol=0, msg=lambda m, c=config: f"{name_of(c)}: {m}")
 
 
@@ -224,13 +218,13 @@ def test_words_count_and_without_words_they_do_not():
 def test_a_users_words_count_and_share_one_vector():
     model = made()
     text = "轩辕龘靐说话"
-    (before,) = emissions(model, [text])
+    (before,) = emissions_of_each(model, [text])
     model.lexicon.add("轩辕")
-    (one,) = emissions(model, [text])
+    (one,) = emissions_of_each(model, [text])
     assert (one - before).abs().max() > 1e-3
     model.lexicon.remove("轩辕")
     model.lexicon.add("无关", "轩辕")  # another id
-    torch.testing.assert_close(emissions(model, [text])[0], one, atol=0, rtol=0)
+    torch.testing.assert_close(emissions_of_each(model, [text])[0], one, atol=0, rtol=0)
     model.lexicon.remove("轩辕")
     model.lexicon.add("龘靐")
     batch, (lattice,) = model.encode([text])
@@ -241,12 +235,12 @@ def test_a_users_words_count_and_share_one_vector():
 
 def test_a_users_word_that_is_a_base_word_is_two_nodes():
     model = made()
-    (before,) = emissions(model, [TEXTS[0]])
+    (before,) = emissions_of_each(model, [TEXTS[0]])
     model.lexicon.add("药店")
     batch, _ = model.encode([TEXTS[0]])
     places = list(zip(batch.word_starts[0].tolist(), batch.word_ends[0].tolist(), strict=True))
     assert places.count((2, 4)) == 2
-    assert (emissions(model, [TEXTS[0]])[0] - before).abs().max() > 1e-3
+    assert (emissions_of_each(model, [TEXTS[0]])[0] - before).abs().max() > 1e-3
 
 
 # the equations

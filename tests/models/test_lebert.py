@@ -42,9 +42,7 @@ def made(bert: Path, **settings: object) -> LatticeModel:
 
 
 def emissions(model: LatticeModel, texts: list[str] = TEXTS) -> torch.Tensor:
-    batch, _ = model.encode(texts)
-    with torch.no_grad():
-        return model.tagger(batch).emissions[batch.char_mask]
+    return tiny.emissions(model, texts)
 
 
 def bert_crf_of(model: LatticeModel, bert: Path) -> LatticeModel:

@@ -125,10 +125,7 @@ def slow_features(model: LatticeModel, text: str) -> Tensor:
 @torch.no_grad()
 def test_equals_the_equations(variant):
     model = made(**variant)
-    for part in model.tagger.modules():
-        if isinstance(part, torch.nn.LayerNorm):
-            part.weight.uniform_(0.5, 1.5)
-            part.bias.uniform_(-0.5, 0.5)
+    tiny.vary_layer_norms(model)
     model.lexicon.add("药店，重庆", "长江", "南京市长江大桥，重庆人")  # one twice, one longer than max_length
     for text in (TEXT, "李", "罕见", "李明重庆"):
         batch, _ = model.encode([text])

@@ -104,10 +104,7 @@ def slow_features(model: LatticeModel, text: str) -> Tensor:
 @torch.no_grad()
 def test_equals_the_equations(variant):
     model = made(**variant)
-    for part in model.tagger.modules():
-        if isinstance(part, torch.nn.LayerNorm):
-            part.weight.uniform_(0.5, 1.5)
-            part.bias.uniform_(-0.5, 0.5)
+    tiny.vary_layer_norms(model)
     model.lexicon.add("药店，重庆", "长江", "市长江")  # one twice: as the lexicon's word and as the user's
     for text in (TEXT, "李", "罕见"):
         batch, _ = model.encode([text])

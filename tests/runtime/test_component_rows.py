@@ -12,20 +12,19 @@ import numpy as np
 import pytest
 import tiny
 import torch
+from runtime_forms import FORMS
 
 from cige.api import load
 from cige.data.vocabulary import UNK, char_codes
 from cige.errors import ModelError
 from cige.models.model import LatticeModel
 from cige.models.soft_lexicon_config import SoftLexiconConfig
-from cige.runtime import native
 from cige.runtime.component_rows import component_vectors, with_component_rows
 from cige.runtime.export import export_onnx
 from cige.runtime.native_model import NativeModel
 from cige.runtime.onnx_model import OnnxModel
 from cige.runtime.tagger_folder import is_readable
 
-FORMS = ["off", *(level for level in native.levels() if native.load(level) is not None)]
 TEXTS = ["李明在南京市长江大桥。", f"请{tiny.UNSEEN}说话", "轩A龘罕", "", "好", tiny.UNSEEN[::-1]]
 CONFIGS = {
     "flat": replace(tiny.CONFIG, bigram_backoff=True, char_words=True, components=tiny.COMPONENTS),

@@ -12,6 +12,7 @@ import pytest
 import tiny
 import tiny_grid
 import torch
+from runtime_forms import FORMS
 
 import cige
 from cige.api import NER
@@ -23,11 +24,9 @@ from cige.models.model import GridModel
 from cige.models.pair_grid_config import PairGridConfig
 from cige.models.soft_lexicon import SoftLexiconConfig
 from cige.nn.pair_grid import PointerGrid
-from cige.runtime import native
 from cige.runtime.native_grid import NativeGridModel
 from cige.runtime.span_scores import SpanScores
 
-FORMS = ["off", *(level for level in native.levels() if native.load(level) is not None)]
 TEXTS = ["南京市长江大桥", "", "王小明在北京大学", "李" * 70 + "明在南京", "人"]
 HEADS = [PairGridConfig(max_length=6, head_width=8), PairGridConfig(max_length=70, head_width=4, efficient=True)]
 ENCODERS = [("flat", tiny.CONFIG), ("soft_lexicon", SoftLexiconConfig(lstm_width=16))]

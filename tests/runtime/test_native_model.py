@@ -15,6 +15,7 @@ import torch
 from flat_variants import SMALL, TEXTS, VARIANTS
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from runtime_forms import FORMS
 
 from cige.api import NER
 from cige.entities.label_facts import LabelFacts
@@ -25,12 +26,10 @@ from cige.lattice.lattice import build_lattice
 from cige.models.flat import RELEASED, FlatConfig
 from cige.models.model import LatticeModel
 from cige.models.soft_lexicon_config import SoftLexiconConfig
-from cige.runtime import native
 from cige.runtime.native_model import NativeModel
 from cige.tagging.prediction import decode_spans, predict_spans
 from cige.tagging.selection import Selection
 
-FORMS = ["off", *(level for level in native.levels() if native.load(level) is not None)]
 MORE = {
     "three layers, bias, masks": {
         "n_layers": 3,
@@ -266,25 +265,6 @@ def test_several_threads_use_one_model(tmp_path):
             assert [(s.start, s.end, s.label) for s in own[0]] == [(s.start, s.end, s.label) for s in theirs[0]]
 
 
-@pytest.mark.skipif(len(FORMS) == 1, reason="nothing was compiled")
-def test_a_library_of_other_sources_is_not_used(monkeypatch):
-    native.library.cache_clear()
-    monkeypatch.setattr(native, "source_checksum", lambda: 12345)
-    with pytest.warns(native.StaleBuildWarning, match="older than its sources"):
-        assert native.load(FORMS[-1]) is None
-    monkeypatch.setattr(native, "source_checksum", lambda: 0)  # an installation
-    assert native.load(FORMS[-1]) is not None
-    native.library.cache_clear()
-
-
-def test_older_libraries_are_not_used(monkeypatch):
-    def lacks_a_function(name):
-        raise AttributeError("lstm_layer")
-
-    monkeypatch.setattr(native, "library", lacks_a_function)
-    assert all(native.load(form) is None for form in FORMS)
-
-
 def test_the_bundled_model_reads_the_same_in_every_form():
     model = LatticeModel.load(BUNDLED)
     model.lexicon.add("人和药店设在重庆")
@@ -360,25 +340,3 @@ def test_answers_depend_neither_on_the_batch_nor_on_what_was_read_before(kernels
     ner = NER(NativeModel.load(BUNDLED, kernels=kernels))
     for batch_size in (1, 3, 16):
         assert list(ner.pipe(texts[::-1], batch_size=batch_size))[::-1][::7] == alone
-
-
-@pytest.mark.skipif(len(native.levels()) < 2, reason="one level only")
-def test_a_library_that_cannot_be_loaded_is_replaced_by_that_of_a_lower_level(monkeypatch):
-    *_, lower, best = native.levels()
-    whole = native.library
-
-    def library(name):
-        if name == best:
-            raise OSError("file too short")
-        return whole(name)
-
-    monkeypatch.setattr(native, "library", library)
-    monkeypatch.delenv("CIGE_KERNELS", raising=False)
-    native.level.cache_clear()
-    with pytest.warns(
-        native.StaleBuildWarning, match=rf"for {best} cannot be loaded \(file too short\); reinstall cige: "
-    ):
-        assert native.load() is whole(lower)
-    with pytest.warns(native.StaleBuildWarning, match="cannot be loaded"):
-        assert native.load(best) is None
-    native.level.cache_clear()

@@ -9,6 +9,7 @@ import pytest
 import tiny
 import torch
 from flat_variants import SMALL, TEXTS, VARIANTS
+from runtime_forms import LEVELS
 
 from cige import instruction_sets
 from cige.api import NER, load
@@ -20,7 +21,6 @@ from cige.runtime.flat_numpy import NumpyFlat
 from cige.runtime.native_model import NativeModel
 from cige.runtime.precision import BFLOAT16, FLOAT32, INT8, INT16, PRECISIONS, available, chosen, to_int16
 
-LEVELS = [level for level in native.levels() if native.load(level) is not None]
 NARROW = [
     (level, name) for level in LEVELS for name in (BFLOAT16, INT8, INT16) if name in available(native.load(level))
 ]

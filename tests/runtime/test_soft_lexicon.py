@@ -7,15 +7,14 @@ import pytest
 import tiny
 import torch
 from flat_variants import TEXTS
+from runtime_forms import FORMS
 
 from cige.api import NER
 from cige.models.model import LatticeModel
 from cige.models.soft_lexicon import SoftLexiconConfig
-from cige.runtime import native
 from cige.runtime.native_model import NativeModel
 from cige.tagging.prediction import predict_spans
 
-FORMS = ["off", *(level for level in native.levels() if native.load(level) is not None)]
 VARIANTS: dict[str, dict] = {
     "paper": {},
     "smoothed": {"weighting": "smoothed", "smoothing": 0.5},

@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import tiny
+from runtime_forms import LEVELS
 
 from cige.errors import ModelError
 from cige.lattice.lattice import build_lattice
@@ -18,7 +19,6 @@ from cige.runtime import native
 from cige.runtime.native.structs import Field, read_layout
 from cige.runtime.native_model import NativeModel
 
-LEVELS = [level for level in native.levels() if native.load(level) is not None]
 pytestmark = pytest.mark.skipif(not LEVELS, reason="nothing was compiled")
 MISSING = math.nan  # given as a value: a pointer that is NULL
 

@@ -9,12 +9,10 @@ import time
 from types import SimpleNamespace
 
 import pytest
-import uvicorn
+from door_server import SOON, running
 
-from cige.serving.door import Door
 from cige.serving.pace import ARRIVED, METRICS, PACE
 
-SOON = 60
 BODY = json.dumps({"text": "林晓岚"}).encode()
 
 
@@ -44,18 +42,8 @@ def served():
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"%d" % len(body))]})
         await send({"type": "http.response.body", "body": body})
 
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        server = uvicorn.Server(uvicorn.Config(app, http=Door, log_level="warning"))
-        thread = threading.Thread(target=server.run, args=([listening],))
-        thread.start()
-        while not server.started:
-            assert thread.is_alive()
-            time.sleep(0.01)
-        state.address = listening.getsockname()
+    with running(app, log_level="warning") as state.address:
         yield state
-        server.should_exit = True
-        thread.join(SOON)
 
 
 @pytest.fixture

@@ -16,30 +16,16 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from fastapi.testclient import TestClient
 from running_server import SOON, server
+from served import TEXT
 
 import cige
 from cige.errors import ModelError
 from cige.folders import atomic
-from cige.serving.app import create_app
 from cige.serving.model import open_models
 from cige.serving.settings import Settings
 
-TEXT = "昨天阿拉善贺兰草宣布了新的计划。"
 BUNDLED = Path(cige.__file__).parent / "bundled"
-
-
-@pytest.fixture(scope="module")
-def ner():
-    return cige.load()
-
-
-@pytest.fixture
-def own(ner, tmp_path):
-    settings = Settings(lexicon_file=str(tmp_path / "words.json"))
-    with TestClient(create_app(ner, settings), raise_server_exceptions=False) as made:
-        yield made
 
 
 def add(client, *words, **options):

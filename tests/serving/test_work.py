@@ -5,7 +5,6 @@ import threading
 import pytest
 from fastapi.testclient import TestClient
 
-import cige
 from cige.serving import batcher, schemas
 from cige.serving.app import create_app
 from cige.serving.settings import Settings
@@ -13,17 +12,6 @@ from cige.serving.settings import Settings
 TEXT = "著名演员杜鹃在北京出席了发布会。随后杜鹃说，明年再来。很多人喜欢杜鹃。"
 TEXTS = ["很多人喜欢杜鹃。", TEXT, "", f"{'今天天气很好。' * 30}\n{TEXT}" * 2]
 SOON = 60
-
-
-@pytest.fixture(scope="module")
-def ner():
-    return cige.load()
-
-
-@pytest.fixture(scope="module")
-def client(ner):
-    with TestClient(create_app(ner, Settings()), raise_server_exceptions=False) as made:
-        yield made
 
 
 def results(client, texts, **options):

@@ -1,6 +1,7 @@
 """Groups of blocked spans: which of them share copies of the tags, and how few sets of copies there are.
 
-That the tags and their probabilities are exact is tested in test_rules.py, for few spans; here there are many.
+That the tags and their probabilities are exact is tested in test_blocking_readings.py, for few spans; here there are
+many.
 """
 
 from __future__ import annotations

@@ -14,12 +14,6 @@ from cige.entities.label_facts import LabelFacts
 from cige.folders.manifest import read_manifest, update_manifest
 from cige.tagging.calibrating import FLOOR, calibration_errors, calibration_of, folds, read_labelled
 
-
-@pytest.fixture(scope="module")
-def ner() -> NER:
-    return NER(tiny.trained_model())
-
-
 SENTENCES = tiny.sentences(60, seed=4, new_name_prob=0.5)
 
 

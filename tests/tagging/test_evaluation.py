@@ -3,18 +3,12 @@
 import pytest
 import tiny
 
-from cige.api import NER
 from cige.data.names import labelled_words_of, user_words_of
 from cige.data.sentence import Sentence, Span
 from cige.entities.entity import Entity
 from cige.errors import DataError
 from cige.lexicon.user_word import UserWord
 from cige.tagging.evaluation import evaluate, random_ngrams, share_listed, user_word_trials, with_wrong_labels
-
-
-@pytest.fixture(scope="module")
-def ner() -> NER:
-    return NER(tiny.trained_model())
 
 
 def test_evaluation_reads_as_a_users_texts_are_read(ner):

@@ -39,3 +39,15 @@ def test_the_most_probable_of_overlapping_entities_remain(first, second):
     in_core = [span for span in first if span.start < 8] + [span for span in shifted if span.start >= 8]
     assert [(entity.start, entity.end) for entity in merged] == greedy(in_core)
     assert all(entity.text == TEXT[entity.start : entity.end] for entity in merged)
+
+
+def test_merging_keeps_the_entity_that_starts_in_the_core_and_is_more_probable():
+    text = "甲乙丙丁戊己庚辛"
+    left = (Window(0, 6, 0, 4), [ScoredSpan(0, 2, "A", 0.9), ScoredSpan(3, 5, "A", 0.6), ScoredSpan(5, 6, "A", 0.99)])
+    right = (Window(2, 8, 4, 8), [ScoredSpan(1, 2, "A", 0.99), ScoredSpan(2, 4, "B", 0.8), ScoredSpan(4, 6, "B", 0.7)])
+    merged = merge_windows(text, [left, right])
+    assert [(e.start, e.end, e.label, e.text) for e in merged] == [
+        (0, 2, "A", "甲乙"),
+        (4, 6, "B", "戊己"),
+        (6, 8, "B", "庚辛"),
+    ]

@@ -1,13 +1,17 @@
-"""From emissions to scored spans, without a network: which sentences are asked how probable their entities are."""
+"""From emissions to scored spans: which sentences are asked how probable their entities are, and what scores are."""
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import pairwise, product
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import tiny
+import torch
 
+from cige.data.sentence import Span
 from cige.data.tags import allowed_transitions, tag_set, tags_to_spans
 from cige.entities.label_facts import LabelFacts
 from cige.lattice.lattice import Lattice
@@ -106,3 +110,31 @@ def test_lattices_of_like_size_are_read_together_and_answers_keep_their_order():
     predict_spans(made, lattices(9, 1, 8, 2, 30), batch_size=5, max_pairs=200)
     assert batches == [[1, 2, 8], [9], [30]]  # 3 * 8 * 8 pairs are within it, 4 * 9 * 9 are not; 30 * 30 are one text
     assert predict_spans(made, []) == []
+
+
+@pytest.mark.parametrize("scheme", ["BMES", "BIO", "BIOES"])
+def test_a_score_is_the_share_of_all_readings_that_hold_the_entity(scheme):
+    model = tiny.model(scheme=scheme)  # untrained, so that no reading is certain
+    lattices = model.lattices(["北京李明"])
+    emissions = model.emissions(lattices) * 3
+    found = decode_spans(model, emissions, lattices)[0]
+    assert found
+
+    tags, crf = model.tagger.tags, model.tagger.crf
+    paths = torch.tensor(list(product(range(len(tags)), repeat=4)))
+    scores = crf.score(torch.tensor(emissions).expand(len(paths), -1, -1), paths, torch.full((len(paths),), 4))
+    probabilities = torch.softmax(scores.double(), 0)
+    expected = Counter()
+    for path, probability in zip(paths.tolist(), probabilities.tolist(), strict=True):
+        if probability > 1e-9:
+            for span in tags_to_spans([tags[k] for k in path], scheme):
+                expected[span] += probability
+    for s in found:
+        assert s.score == pytest.approx(expected[Span(s.start, s.end, s.label)], abs=1e-4)
+
+
+def test_prediction_batches_change_nothing(ner):
+    lattices = ner.model.lattices([s.text for s in tiny.sentences(20, seed=2)])
+    together = predict_spans(ner.model, lattices, batch_size=20)
+    apart = predict_spans(ner.model, lattices, batch_size=20, max_pairs=1)
+    assert [[(s.start, s.end) for s in x] for x in together] == [[(s.start, s.end) for s in x] for x in apart]

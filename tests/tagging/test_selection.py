@@ -151,11 +151,6 @@ def test_a_coarse_score_is_the_sum_over_its_kinds_and_calibrated():
     assert [s.score for s in calibrated] == pytest.approx([s.score / 2 for s in fine])
 
 
-@pytest.fixture(scope="module")
-def ner() -> NER:
-    return NER(tiny.trained_model())
-
-
 TEXT = "李明在北京。王小红是罗氏公司的经理，他来自南京市。"
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import tiny
 from rich.console import Console
+from tiny import triples
 
 from cige.api import NER
 from cige.data.tags import allowed_transitions, tag_set
@@ -26,10 +27,6 @@ SENTENCE = "李明在北京。王小红是罗氏公司的经理，他来自南�
 @pytest.fixture
 def ner() -> NER:
     return NER(tiny.trained_model())
-
-
-def triples(entities):
-    return [(e.start, e.end, e.label) for e in entities]
 
 
 def test_a_forced_word_is_tagged_whatever_the_model_thinks(ner):

@@ -25,11 +25,6 @@ near = partial(pytest.approx, abs=1e-6)  # scores of batches and of single texts
 
 
 @pytest.fixture(scope="module")
-def ner():
-    return NER(tiny.trained_model())
-
-
-@pytest.fixture(scope="module")
 def dev():
     return tiny.sentences(60, seed=11, new_name_prob=0.5)
 

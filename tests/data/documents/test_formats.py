@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import spacy
+from labelled_text import HF, SPANS, TEXT
 from spacy.tokens import Doc, DocBin
 
-from cige.cli import main
-from cige.data import read_sentences, write_sentences
+from cige.data import read_sentences
 from cige.data.documents import FORMATS, Document, ReadingOptions, read_documents, write_documents
 from cige.data.documents.formats import find_format
-from cige.data.sentence import Sentence, Span
+from cige.data.sentence import Span
 from cige.errors import DataError
 
-TEXT = "😀张桂梅在云南"
-SPANS = (Span(1, 4, "PER"), Span(5, 7, "LOC"))
-HF = {"tokens": list(TEXT), "ner_tags": ["O", "B-PER", "I-PER", "I-PER", "O", "B-LOC", "I-LOC"]}
 TAGS = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
 LS = {"start": 1, "end": 4, "text": "张桂梅", "labels": ["PER"]}
 LS_UTF_16 = [
@@ -172,40 +168,6 @@ def test_conll_of_four_columns(tmp_path):
         read_documents(plain, format="conll")
 
 
-def test_brat_joins_fragments_at_line_breaks_alone(tmp_path):
-    write_documents(tmp_path / "b", [Document("北京\n大学在", (Span(0, 5, "ORG"),))], format="brat")
-    assert (tmp_path / "b" / "000001.ann").read_text(encoding="utf-8") == "T1\tORG 0 2;3 5\t北京 大学\n"
-    (tmp_path / "b" / "000001.ann").write_text("T1\tORG 0 1;3 5\tx\n#1\tnote\nR1\tr A:T1\n", encoding="utf-8")
-    assert read_documents(tmp_path / "b")[0].spans == (Span(0, 5, "ORG", ((0, 1), (3, 5))),)
-    with pytest.raises(DataError, match="there already"):
-        write_documents(tmp_path / "b", [], format="brat")
-
-
-def test_brat_holds_the_parts_of_an_entity_as_fragments(tmp_path):
-    text, span = "肝\n癌和 肺癌切除", Span(0, 9, "OPERATION", ((0, 3), (5, 6), (7, 9)))
-    write_documents(tmp_path / "b", [Document(text, (span,))], format="brat")
-    ann = tmp_path / "b" / "000001.ann"
-    assert ann.read_text(encoding="utf-8") == "T1\tOPERATION 0 1;2 3;5 6;7 9\t肝 癌 肺 切除\n"
-    assert read_documents(tmp_path / "b")[0].spans == (span,)
-    for places in ("5 6;0 1", "0 3;2 6", "0 3;3 1", "0 1;5 50"):
-        ann.write_text(f"T1\tOPERATION {places}\tx\n", encoding="utf-8")
-        with pytest.raises(DataError, match="ann, line 1: "):
-            read_documents(tmp_path / "b")
-    ann.write_text("T1\tOPERATION 5 6;0 1\tx\n", encoding="utf-8")
-    with pytest.raises(DataError, match="'5 6;0 1' overlap or are out of order"):
-        read_documents(tmp_path / "b")
-    for parts in (((0, 1), (2, 3)), ((3, 4), (5, 6))):  # a line break, and a space
-        gapped = Span(parts[0][0], parts[1][1], "OPERATION", parts)
-        with pytest.raises(DataError, match="a gap of nothing but whitespace, which is no gap in brat"):
-            write_documents(tmp_path / "c", [Document(text, (gapped,))], format="brat")
-
-
-def test_brat_refuses_a_text_that_would_be_read_without_its_first_character(tmp_path):
-    with pytest.raises(DataError, match=r"document 1: begins with U\+FEFF"):
-        write_documents(tmp_path / "b", [Document("\ufeff北京", (Span(1, 3, "LOC"),))], format="brat")
-    assert not (tmp_path / "b").exists()
-
-
 def test_long_documents_are_cut_outside_their_entities(tmp_path):
     text = "张桂梅在云南。" * 100 + "\n\n" + "长" * 400
     spans = [Span(7 * k, 7 * k + 3, "PER") for k in range(100)] + [Span(702 + 200, 702 + 300, "X")]
@@ -250,188 +212,3 @@ def test_what_cannot_be_read_or_written_is_told(tmp_path):
     with pytest.raises(DataError, match="no labelled text in it, of 1 text;"):
         read_sentences(tmp_path / "t.jsonl")
     assert set(FORMATS) >= {"txt", "conll", "brat"}
-
-
-def test_the_command(tmp_path, capsys):
-    source = tmp_path / "a.jsonl"
-    write_sentences(source, [Sentence(TEXT, SPANS)])
-    assert main(["convert", str(source), str(tmp_path / "t.json"), "--to", "label-studio"]) == 0
-    assert "1 document with 2 entities" in capsys.readouterr().out
-    assert main(["convert", str(tmp_path / "t.json"), str(tmp_path / "b.bmes")]) == 0
-    assert read_sentences(tmp_path / "b.bmes") == [Sentence(TEXT, SPANS, 1)]
-    write_sentences(tmp_path / "c.csv", [Sentence(TEXT, SPANS)])
-    assert read_sentences(tmp_path / "c.csv")[0].spans == SPANS
-    assert main(["convert", str(source), str(tmp_path / "x.unknown")]) == 2
-    assert "cannot tell the format from the name" in capsys.readouterr().err
-
-
-def test_repairs_of_the_command_are_told(tmp_path, capsys):
-    source, tags = tmp_path / "a.jsonl", tmp_path / "a.bio"
-    write_documents(source, [Document("北京大学在哪", (Span(0, 2, "LOC"), Span(0, 4, "ORG")))])
-    assert main(["convert", str(source), str(tags)]) == 2
-    assert main(["convert", str(source), str(tags), "--repair"]) == 0
-    assert "a.jsonl, line 1: repaired: LOC '北京' at [0, 2) overlapped a longer entity" in capsys.readouterr().err
-    assert read_sentences(tags)[0].spans == (Span(0, 4, "ORG"),)
-    write_sentences(source, [Sentence("在", ()), Sentence("北京大学", (Span(0, 2, "LOC"), Span(0, 4, "ORG")))])
-    for form in ("cluener", "brat"):  # where a line has a number, and where a document has one
-        assert main(["convert", str(source), str(tmp_path / form), "--to", form]) == 0
-        capsys.readouterr()
-        assert main(["convert", str(tmp_path / form), str(tags), "--repair", "--from", form, "--to", "bio"]) == 0
-        assert f"{form}, line 2: repaired: LOC '北京' at [0, 2) overlapped" in capsys.readouterr().err
-    tags.write_text("北 I-LOC\n京 I-LOC\n", encoding="utf-8")
-    assert main(["convert", str(tags), str(source), "--repair"]) == 0
-    assert "a.bio: 1 place(s) repaired, the first on line 1: I-LOC must follow" in capsys.readouterr().err
-    assert read_sentences(source)[0].spans == (Span(0, 2, "LOC"),)
-
-
-def test_an_entity_with_a_gap_keeps_its_parts(tmp_path, capsys):
-    text, spans = "第一和口腔医院", (Span(0, 7, "ORG", ((0, 2), (5, 7))), Span(3, 7, "ORG"))
-    source, same, table = tmp_path / "a.jsonl", tmp_path / "b.jsonl", tmp_path / "c.csv"
-    write_sentences(source, [Sentence(text, spans)])
-    assert main(["convert", str(source), str(same)]) == 0
-    assert same.read_bytes() == source.read_bytes()
-    for output, format in (("d", "doccano"), ("e", "label-studio"), ("f", "displacy"), ("g", "cluener")):
-        assert main(["convert", str(source), str(tmp_path / output), "--to", format]) == 2
-        assert not (tmp_path / output).exists()
-        said = capsys.readouterr().err
-        assert "number 1: ORG '第一和口腔医院' at [0, 7) is discontinuous, which only" in said
-    for output in (table, tmp_path / "c.tsv", tmp_path / "c.parquet", tmp_path / "brat"):
-        assert main(["convert", str(source), str(output), *(["--to", "brat"] if output.name == "brat" else [])]) == 0
-        assert read_documents(output)[0].spans == spans == read_sentences(output, nested=True)[0].spans
-    with pytest.raises(DataError, match=r"line 1: .*discontinuous; only `head: pair_grid`"):
-        read_sentences(table, repair=True)
-
-
-def test_repairs_keep_an_entity_in_the_gap_of_another(tmp_path, capsys):
-    text = "第一和口腔医院"
-    gapped, within = Span(0, 7, "ORG", ((0, 2), (5, 7))), Span(3, 5, "SITE")
-    source, repaired = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
-    write_sentences(source, [Sentence(text, (gapped, within, Span(3, 7, "ORG")))])
-    assert main(["convert", str(source), str(repaired), "--repair"]) == 0
-    assert "1: repaired: ORG '口腔医院' at [3, 7) overlapped a longer entity" in capsys.readouterr().err
-    assert read_sentences(repaired, nested=True)[0].spans == (gapped, within)
-
-
-def test_the_parts_of_a_folder_of_parquet_files_are_read_in_order(tmp_path):
-    folder = tmp_path / "table"
-    (folder / "year=2024").mkdir(parents=True)
-    texts = ["在云南", "在北京", "在上海"]
-    for name, text in zip(("part-0.parquet", "part-1.parquet", "year=2024/part-0.parquet"), texts, strict=True):
-        write_documents(folder / name, [Document(text, (Span(1, 3, "LOC"),))])
-    (folder / "_SUCCESS").touch()
-    (folder / "_temporary").mkdir()
-    write_documents(folder / "_temporary" / "part-9.parquet", [Document("没写完")])
-    (folder / "readme.txt").write_text("不是文档", encoding="utf-8")
-    assert find_format(folder) == "parquet"
-    for format in ("auto", "parquet"):
-        read = read_documents(folder, format=format)
-        assert [d.text for d in read] == texts and all(d.spans == (Span(1, 3, "LOC"),) for d in read)
-    assert main(["convert", str(folder), str(tmp_path / "all.jsonl")]) == 0
-    assert [s.text for s in read_sentences(tmp_path / "all.jsonl")] == texts
-
-
-def test_a_folder_of_tokens_and_tags_in_parquet_is_read_as_such(tmp_path):
-    folder = tmp_path / "train"
-    folder.mkdir()
-    for number in range(2):
-        pq.write_table(pa.Table.from_pylist([HF]), folder / f"train-{number}.parquet")
-    assert find_format(folder) == "hugging-face"
-    assert [d.spans for d in read_documents(folder)] == [SPANS, SPANS]
-
-
-def test_a_brat_folder_may_hold_parquet_files_as_well(tmp_path):
-    folder = tmp_path / "brat"
-    write_documents(folder, [Document(TEXT, SPANS)], format="brat")
-    write_documents(folder / "copy.parquet", [Document("别的")])
-    assert [d.text for d in read_documents(folder)] == [TEXT]
-
-
-def test_a_folder_without_documents_is_named(tmp_path):
-    with pytest.raises(DataError, match=r"is a folder without documents; expected a file, .* in one format"):
-        read_documents(tmp_path)
-    with pytest.raises(DataError, match=r"is a folder without files of format parquet \(\.parquet\)"):
-        read_documents(tmp_path, format="parquet")
-    with pytest.raises(DataError, match=r"without files of format doccano \(\.jsonl, \.ndjson, \.json\)"):
-        read_documents(tmp_path, format="doccano")
-
-
-@pytest.mark.parametrize(
-    ("format", "suffix"),
-    [
-        ("jsonl", ".jsonl"), ("jsonl", ".ndjson"), ("cluener", ".json"), ("doccano", ".jsonl"), ("csv", ".csv"),
-        ("label-studio", ".json"), ("displacy", ".json"), ("tsv", ".tsv"), ("bmes", ".bmes"), ("conll", ".txt"),
-    ],
-)  # fmt: skip
-def test_the_files_of_a_folder_are_read_in_order(tmp_path, format, suffix):
-    folder = tmp_path / "parts"
-    (folder / ".cache").mkdir(parents=True)
-    own = [Document("张三去北京。", (Span(0, 2, "PER"), Span(3, 5, "LOC"))), Document("李四。", (Span(0, 2, "PER"),))]
-    for number, document in enumerate(own):
-        write_documents(folder / f"part-{number}{suffix}", [document], format=format)
-    write_documents(folder / ".cache" / f"part-9{suffix}", own, format=format)
-    (folder / f"part-empty{suffix}").touch()
-    if suffix != ".txt":
-        (folder / "readme.txt").write_text("不是文档", encoding="utf-8")
-        assert [(d.text, d.spans) for d in read_documents(folder)] == [(d.text, d.spans) for d in own]
-        assert [s.text for s in read_sentences(folder)] == [d.text for d in own]
-    assert [d.text for d in read_documents(folder, format=format)] == [d.text for d in own]
-    assert [s.spans for s in read_sentences(folder, format=format)] == [d.spans for d in own]
-
-
-def test_a_folder_of_several_formats_is_told(tmp_path):
-    for name in ("a.jsonl", "b.jsonl", "c.csv"):
-        write_documents(tmp_path / name, [Document(TEXT, SPANS)])
-    with pytest.raises(DataError, match=r"has files of several formats: csv \(1\), jsonl \(2\); give the format"):
-        read_documents(tmp_path)
-    assert len(read_documents(tmp_path, format="jsonl")) == 2 and len(read_documents(tmp_path, format="csv")) == 1
-
-
-@pytest.mark.parametrize("format", ["txt", "csv"])
-def test_what_annotate_wrote_is_read_without_rejected_rows(tmp_path, capsys, format):
-    rows = ["text", "张桂梅在云南。", "小明去北京。", "长" * 50]
-    (tmp_path / f"in.{format}").write_text("\n".join(rows[format == "txt" :]) + "\n", encoding="utf-8")
-    options = ["--part-rows", "1", "--max-chars", "40"]
-    assert main(["annotate", str(tmp_path / f"in.{format}"), str(tmp_path / "out"), *options]) == 0
-    assert list((tmp_path / "out" / "rejected").iterdir())
-    assert main(["convert", str(tmp_path / "out"), str(tmp_path / "all.bmes")]) == 0
-    assert "2 documents" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    "names", [("train.jsonl", "test.jsonl"), ("data/dev-0.csv", "data/train-0.csv"), ("val/0.bio", "test/0.bio")]
-)
-def test_several_splits_are_not_read_as_one(tmp_path, names):
-    for name in names:
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        write_documents(tmp_path / name, [Document("张三。", (Span(0, 2, "PER"),))])
-    with pytest.raises(DataError, match=r"several splits \((dev|test), (train|val)\), which .*; expected one of them"):
-        read_documents(tmp_path)
-    one = tmp_path / names[0]
-    assert len(read_documents(one if one.parent == tmp_path else one.parent if "/0" in names[0] else one)) == 1
-
-
-def test_the_format_of_every_file_counts(tmp_path):
-    write_documents(tmp_path / "b.jsonl", [Document(TEXT, SPANS)], format="doccano")
-    (tmp_path / "a.jsonl").write_text("\n", encoding="utf-8")
-    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(b""))
-    assert [d.spans for d in read_documents(tmp_path)] == [SPANS]
-    write_documents(tmp_path / "c.JSON.GZ", [Document(TEXT, SPANS)], format="jsonl")
-    with pytest.raises(DataError, match=r"several formats: doccano \(1\), jsonl \(1\); give the format"):
-        read_documents(tmp_path)
-
-
-def test_columns_in_txt_files_are_read_as_such(tmp_path):
-    for name in ("a.txt", "b.txt"):
-        write_documents(tmp_path / name, [Document("张三。", (Span(0, 2, "PER"),))], format="conll")
-    assert find_format(tmp_path) == "conll"
-    assert [s.spans for s in read_sentences(tmp_path)] == [(Span(0, 2, "PER"),)] * 2
-    (tmp_path / "notes.txt").write_text("一段没有标注的文字", encoding="utf-8")
-    assert find_format(tmp_path) == "brat"
-
-
-def test_hidden_files_of_a_brat_folder_are_not_read(tmp_path):
-    write_documents(tmp_path / "brat", [Document(TEXT, SPANS)], format="brat")
-    (tmp_path / "brat" / ".checkpoints").mkdir()
-    for name in ("._000001.txt", ".checkpoints/000001.txt"):
-        (tmp_path / "brat" / name).write_text("别的", encoding="utf-8")
-    assert [d.text for d in read_documents(tmp_path / "brat")] == [TEXT]
