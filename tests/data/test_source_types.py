@@ -111,7 +111,8 @@ def test_a_tree_has_no_circle() -> None:
         ("sources: {a: {map: {x: 3}}}\n", "t.yaml: "),
         ("sources: {a: {map: {x: 'A|B'}}}\n", "without '|'"),
         ("parents: {A: A}\nsources: {}\n", "A is a kind of A"),
-        ("sources: [\n", "cannot be read"),
+        ("sources: [\n", "t.yaml:2: not valid YAML: while parsing a flow node, expected"),
+        ("sources: {a: {map: {x: 2020-13-45}}}\n", "t.yaml:1: not valid YAML: month must be in 1..12"),
     ],
 )
 def test_mistakes_in_a_types_file_are_named(tmp_path: Path, text: str, message: str) -> None:

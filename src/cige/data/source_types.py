@@ -38,6 +38,7 @@ import yaml
 from cige.data.sentence import EITHER, OPEN, Sentence, Span
 from cige.data.tag_sets import GoldTags, TagSets
 from cige.errors import DataError
+from cige.recipes.yaml_file import yaml_problem
 
 DOUBT = "?"  # between the types of a span that may be no entity and its odds
 _BRACKETS = {"《": "》", "“": "”", '"': '"', "「": "」", "『": "』", "〈": "〉", "‘": "’"}
@@ -240,10 +241,15 @@ def default_labels(sources: Sequence[SourceTypes], tree: TypeTree) -> list[str]:
 def read_types(path: str | Path) -> tuple[dict[str, SourceTypes], TypeTree]:
     """Read a types file: the sources by name, and the tree. Raises a DataError if the file cannot be read, or does not
     have the format above."""
+    text = ""
     try:
-        values = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as reason:
+        text = Path(path).read_text(encoding="utf-8")
+        values = yaml.safe_load(text)
+    except (OSError, UnicodeDecodeError) as reason:
         raise DataError(f"{path}: the types cannot be read ({reason})") from reason
+    except (yaml.YAMLError, ValueError, RecursionError) as reason:  # ValueError: of 2020-13-45, which looks like a date
+        line, problem = yaml_problem(reason, text)
+        raise DataError(f"{path}:{line}: not valid YAML: {problem}") from reason
     if not isinstance(values, Mapping):
         raise DataError(f"{path}: expected a mapping with `parents` and `sources`")
     sources = values.get("sources", values)
