@@ -171,24 +171,21 @@ class Vocabulary:
     @cached_property
     def gazetteer_sets(self) -> np.ndarray:
         """bool[C, n_groups - 1]: the distinct sets of gazetteers of the base words, the empty set first."""
-        values = self._set_values
-        return (values[:, None] >> np.arange(1, self.n_groups) & 1).astype(bool)
+        return (_distinct(self._groups & ~1)[:, None] >> np.arange(1, self.n_groups) & 1).astype(bool)
 
     @cached_property
-    def _set_values(self) -> np.ndarray:
-        """int32[C]: the bits of each set, ascending, without that of the lexicon itself."""
-        if self.word_groups is None:
-            return np.zeros(1, np.int32)
-        values = np.sort(np.append(np.int32(0), self.word_groups & ~1))
-        return values[np.append(True, values[1:] != values[:-1])]  # np.unique imports numpy.ma, which takes 20 ms
+    def _groups(self) -> np.ndarray:
+        """int32[G]: the distinct `word_groups` and 0, ascending."""
+        groups = np.zeros(0, np.int32) if self.word_groups is None else self.word_groups
+        return _distinct(np.append(groups, np.int32(0)))
 
-    def _set_ids(self, words: np.ndarray) -> np.ndarray:
-        """int32[W]: what `label_and_set_ids` has for base words: 0 for the empty set, and for the other rows of
-        `gazetteer_sets` the numbers after those of the labels."""
-        if self.word_groups is None:
-            return np.zeros(len(words), np.int32)
-        sets = np.searchsorted(self._set_values, self.word_groups[words] & ~1)
-        return np.where(sets > 0, len(self.word_labels) + 1 + sets, 0).astype(np.int32)
+    @cached_property
+    def _set_ids(self) -> np.ndarray:
+        """int32[G]: what `label_and_set_ids` has for base words of each of `_groups`: 0 for the empty set, and for the
+        other rows of `gazetteer_sets` the numbers after those of the labels."""
+        sets = self._groups & ~1
+        rows = np.searchsorted(_distinct(sets), sets)
+        return np.where(rows > 0, len(self.word_labels) + 1 + rows, 0).astype(np.int32)
 
     def label_ids(self, *lattices: Lattice) -> np.ndarray:
         """int64[W]: the label of each word of some lattices, as in EncodedLattice.word_labels."""
@@ -209,10 +206,21 @@ class Vocabulary:
         words = np.concatenate([lattice.words[:, 2] for lattice in lattices])
         is_user = words >= len(self.word_rows)
         if not is_user.any():  # nearly always
-            return self._set_ids(words)
+            return self._set_ids_of(words)
         ids = self.label_ids(*lattices).astype(np.int32)
-        ids[~is_user] = self._set_ids(words[~is_user])
+        ids[~is_user] = self._set_ids_of(words[~is_user])
         return ids
+
+    def _set_ids_of(self, words: np.ndarray) -> np.ndarray:
+        if self.word_groups is None:
+            return np.zeros(len(words), np.int32)
+        return self._set_ids[self._groups.searchsorted(self.word_groups[words])]
+
+
+def _distinct(values: np.ndarray) -> np.ndarray:
+    """The distinct values, ascending; np.unique imports numpy.ma, which takes 20 ms."""
+    ordered = np.sort(values)
+    return ordered[np.append(True, ordered[1:] != ordered[:-1])]
 
 
 def seen_first(lattices: Iterable[Lattice], n_base: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -178,8 +178,10 @@ def warn_of_other_case(word_labels: Collection[str], labels: Collection[str]) ->
     Warns:
         WordListWarning: always from the same line, so that each label is told once.
     """
+    if not word_labels:  # nearly always
+        return
     unknown = set(word_labels).difference(labels)
-    meant = {label.lower(): label for label in labels} if unknown else {}
+    meant = {label.lower(): label for label in labels}
     for label in sorted(unknown):
         if (known := meant.get(label.lower())) is not None:
             message = f"user words have the label {label}, which is a type of its own; the model's is {known}"
