@@ -230,7 +230,7 @@ def test_words_over_the_budget_are_told(own_ner):
 
 def test_a_label_that_differs_from_one_of_the_model_by_case_alone_is_told(own_ner, tmp_path):
     def is_told(label, known):
-        return pytest.warns(WordListWarning, match=f"label {label}, which is .*the model's is {known}: add them")
+        return pytest.warns(WordListWarning, match=f"label {label}, which is .*; if {known} is meant, give")
 
     ways = (own_ner, own_ner.analyze, own_ner.explain, lambda text, words: list(own_ner.pipe([text], words=words)))
     for read in ways:
@@ -244,6 +244,8 @@ def test_a_label_that_differs_from_one_of_the_model_by_case_alone_is_told(own_ne
     own_ner.lexicon.add_file(path)
     with is_told("org", "ORG"):
         own_ner(SENTENCE)
+    with is_told("ＯＲＧ", "ORG"):
+        own_ner(SENTENCE, words={"王小红": "ＯＲＧ"})
     own_ner.lexicon.add("罗氏公司", label="org", mode="force")
     with is_told("org", "ORG"):  # and it stays what the user said
         assert (10, 14, "org") in triples(own_ner(SENTENCE, labels=["org"]))

@@ -181,8 +181,8 @@ class NER(EntityFinder):
         return self.model.label_facts
 
     @property
-    def word_labels(self) -> list[str]:
-        return sorted(self.lexicon.user_label_names)
+    def word_labels(self) -> frozenset[str]:
+        return self.lexicon.user_label_names
 
     @property
     def read_word_labels(self) -> tuple[str, ...]:

@@ -116,8 +116,9 @@ class Job:
         parts = parts_of(files, [pieces for _, pieces in scanned], part_rows)
         job = cls(source, output, form, to, settings, text_column, entities_column, part_rows, with_source)
         if begun := _manifest_of(output):
-            fields = begun.get("entity_fields") or _UNSAID["entity_fields"]
-            job = replace(job, entity_fields=tuple(name for name in ENTITY_FIELDS if name in fields))
+            fields = begun.get("entity_fields", _UNSAID["entity_fields"])
+            known = [name for name in ENTITY_FIELDS if isinstance(fields, list) and name in fields]
+            job = replace(job, entity_fields=tuple(known) or ENTITY_FIELDS)  # others are refused with what else differs
         return replace(job, files=tuple(files), parts=tuple(parts), versions=versions)
 
     @property

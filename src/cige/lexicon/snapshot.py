@@ -60,7 +60,7 @@ class LexiconSnapshot:
         """The label of each user word; empty if none has a label."""
         return UserLabels(self._user) if self.label_names else ()  # every lattice asks, and a tuple answers at once
 
-    @property
+    @cached_property
     def label_names(self) -> frozenset[str]:
         """The labels that user words have."""
         return frozenset(label for label in self._user.n_of_label if label is not None)

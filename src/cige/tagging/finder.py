@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from numbers import Integral
 from typing import Protocol, overload
@@ -47,9 +47,9 @@ class EntityFinder(ABC):
         return ""
 
     @property
-    def word_labels(self) -> Collection[str]:
+    def word_labels(self) -> frozenset[str]:
         """The labels of the user's words; empty if the model has no lexicon."""
-        return ()
+        return frozenset()
 
     def select(self, request: Request) -> Selection:
         """The selection that a request means for this model; raises the ModelErrors of `__call__`."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from numbers import Real
 from typing import Literal
 
 from cige.entities.calibration import Calibration
 from cige.entities.label_facts import LabelFacts
 from cige.errors import ModelError, WordListWarning
+from cige.text.normalize import fold_width
 
 TYPES = ("fine", "coarse")
 Types = Literal["fine", "coarse"]
@@ -172,20 +173,25 @@ def select(
     )
 
 
-def warn_of_other_case(word_labels: Collection[str], labels: Collection[str]) -> None:
-    """Warn of labels of user words that differ from one of a model's `labels` by case alone: they are other types.
+def warn_of_other_case(word_labels: frozenset[str], labels: Collection[str]) -> None:
+    """Warn of labels of user words that differ from one of a model's `labels` by case or width alone.
 
-    Warns:
-        WordListWarning: always from the same line, so that each label is told once.
+    They are types of their own. The warning, a WordListWarning, always comes from the same line, so that Python shows
+    it once for each label unless filters are changed.
     """
     if not word_labels:  # nearly always
         return
-    unknown = set(word_labels).difference(labels)
-    meant = {label.lower(): label for label in labels}
-    for label in sorted(unknown):
-        if (known := meant.get(label.lower())) is not None:
-            message = f"user words have the label {label}, which is a type of its own; the model's is {known}"
-            warnings.warn(f"{message}: add them with that label if you mean it", WordListWarning, stacklevel=1)
+    for label, known in _meant(word_labels, tuple(labels)):
+        message = f"user words have the label {label}, which is a type of its own"
+        warnings.warn(f"{message}; if {known} is meant, give them that label", WordListWarning, stacklevel=1)
+
+
+@lru_cache(maxsize=16)
+def _meant(word_labels: frozenset[str], labels: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """(label of words, label of the model) for each label that differs from one of the model by case or width alone."""
+    known = {fold_width(label).casefold(): label for label in labels}
+    unknown = ((label, known.get(fold_width(label).casefold())) for label in sorted(word_labels.difference(labels)))
+    return tuple((label, meant) for label, meant in unknown if meant is not None)
 
 
 def with_silent_labels(request: Request, named: Collection[str], labels: Collection[str], facts: LabelFacts) -> Request:
