@@ -15,6 +15,7 @@ from cige.entities.label_facts import LabelFacts
 from cige.errors import ModelError
 from cige.lexicon.report import WordListWarning
 from cige.lexicon.user_word import UserWord
+from cige.tagging import selection
 from cige.tagging.finder import EntityFinder
 from cige.text.windows import CORE
 
@@ -254,6 +255,17 @@ def test_a_label_that_differs_from_one_of_the_model_by_case_alone_is_told(own_ne
         for _ in range(3):
             own_ner(SENTENCE)
     assert len(told) == 1
+
+
+def test_labels_of_words_are_compared_with_the_models_once_per_change(own_ner):
+    own_ner.lexicon.add({f"名字{k:05}号": f"TYPE{k}" for k in range(300)})
+    own_ner(SENTENCE)
+    before = selection._meant.cache_info().misses
+    own_ner(SENTENCE), own_ner.analyze(SENTENCE), list(own_ner.pipe([SENTENCE, SENTENCE]))
+    assert selection._meant.cache_info().misses == before
+    own_ner.lexicon.add("王小红", label="ANOTHER")
+    own_ner(SENTENCE)
+    assert selection._meant.cache_info().misses == before + 1
 
 
 def test_saved_and_loaded(own_ner, tmp_path):

@@ -6,8 +6,8 @@ import csv
 import gzip
 import io
 import json
-import re
 import os
+import re
 from dataclasses import replace
 
 import bulk_jobs
