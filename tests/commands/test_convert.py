@@ -54,7 +54,7 @@ def test_an_entity_with_a_gap_keeps_its_parts(tmp_path, capsys):
         assert main(["convert", str(source), str(tmp_path / output), "--to", format]) == 2
         assert not (tmp_path / output).exists()
         said = capsys.readouterr().err
-        assert "number 1: ORG '第一和口腔医院' at [0, 7) is discontinuous, which only" in said
+        assert "number 1: ORG '第一医院' at [0, 2), [5, 7) is discontinuous, which only" in said
     for output in (table, tmp_path / "c.tsv", tmp_path / "c.parquet", tmp_path / "brat"):
         assert main(["convert", str(source), str(output), *(["--to", "brat"] if output.name == "brat" else [])]) == 0
         assert read_documents(output)[0].spans == spans == read_sentences(output, nested=True)[0].spans
@@ -70,3 +70,12 @@ def test_repairs_keep_an_entity_in_the_gap_of_another(tmp_path, capsys):
     assert main(["convert", str(source), str(repaired), "--repair"]) == 0
     assert "1: repaired: ORG '口腔医院' at [3, 7) overlapped a longer entity" in capsys.readouterr().err
     assert read_sentences(repaired, nested=True)[0].spans == (gapped, within)
+
+
+def test_repairs_keep_the_entity_with_more_characters_of_its_own(tmp_path, capsys):
+    text, long = "甲乙丙丁戊己庚辛壬癸子", Span(0, 10, "LONG")
+    source, repaired = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
+    write_sentences(source, [Sentence(text, (Span(0, 11, "A", ((0, 1), (10, 11))), long))])
+    assert main(["convert", str(source), str(repaired), "--repair"]) == 0
+    assert "1: repaired: A '甲子' at [0, 1), [10, 11) overlapped a longer entity" in capsys.readouterr().err
+    assert read_sentences(repaired, nested=True)[0].spans == (long,)

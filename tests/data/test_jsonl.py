@@ -212,7 +212,9 @@ def test_discontinuous_entities_are_written_and_read_on_request(tmp_path):
         "parts": [[0, 2], [5, 7]],
     }
     assert read_sentences(tmp_path / "x.jsonl", nested=True) == [replace(BROKEN, line=1)]
-    with pytest.raises(DataError, match=r"line 1: .*discontinuous; only `head: pair_grid`"):
+    with pytest.raises(
+        DataError, match=r"line 1: ORG '第一医院' at \[0, 2\), \[5, 7\) is discontinuous; only `head: pair_grid`"
+    ):
         read_sentences(tmp_path / "x.jsonl", repair=True)
 
 
@@ -227,4 +229,11 @@ def test_parts_that_are_refused(tmp_path, parts):
     entity = {"start": 0, "end": 7, "label": "ORG", "parts": parts}
     (tmp_path / "x.jsonl").write_text(json.dumps({"text": BROKEN.text, "entities": [entity]}), encoding="utf-8")
     with pytest.raises(DataError, match=r"line 1: expected as the parts of \[0, 7\)"):
+        read_sentences(tmp_path / "x.jsonl", nested=True)
+
+
+def test_the_text_of_a_discontinuous_entity_is_that_of_its_parts(tmp_path):
+    entity = {"start": 0, "end": 7, "label": "ORG", "text": BROKEN.text, "parts": [[0, 2], [5, 7]]}
+    (tmp_path / "x.jsonl").write_text(json.dumps({"text": BROKEN.text, "entities": [entity]}), encoding="utf-8")
+    with pytest.raises(DataError, match=r"is '第一和口腔医院', but \[0, 2\), \[5, 7\) of the sentence is '第一医院'"):
         read_sentences(tmp_path / "x.jsonl", nested=True)

@@ -7,10 +7,10 @@ import json
 import pytest
 
 from cige.errors import LexiconError
-from cige.lexicon.typed_lines import BAD_COUNT, NO_HEADER, NO_OBJECT, NO_TEXT, TOO_MANY, UNCLOSED
+from cige.lexicon.typed_lines import BAD_COUNT, NO_HEADER, NO_OBJECT, NO_TEXT, NOT_FIRST, TOO_MANY, UNCLOSED
 from cige.lexicon.user_word import BAD_LABEL, BLOCKED_LABEL, NO_LABEL, NO_MODE, UserWord
 from cige.lexicon.word_rules import CONTROL
-from cige.lexicon.words_file import CONTRADICTION, read_words
+from cige.lexicon.words_file import CONTRADICTION, WRONG_SEPARATOR, read_words
 from cige.text.normalize import normalize
 
 WORDS = [
@@ -278,7 +278,22 @@ def test_other_separators_of_csv(tmp_path, mark, header):
 
 
 @pytest.mark.parametrize(
-    ("first", "mark"), [("sep=;", ";"), ("SEP=,", ","), ('"sep=|"', "|"), ("sep=\t", "\t"), ("sep=\\t\r", "\t")]
+    ("first", "mark"),
+    [
+        ("sep=;", ";"),
+        ("SEP=,", ","),
+        ('"sep=|"', "|"),
+        ("sep=\t", "\t"),
+        ("sep=\\t\r", "\t"),
+        ("# our words\n\n  sep=;", ";"),
+        ("sep=;;", ";"),
+        ("sep=;,,", ";"),
+        ('"sep=;",', ";"),
+        ('"sep=,",,', ","),
+        ("sep = ^^", "^"),
+        ("sep=;" + "," * 9999, ";"),
+        ("sep = \t\t", "\t"),
+    ],
 )
 @pytest.mark.parametrize("name", ["w.csv", "w.tsv", "w.txt"])
 def test_the_first_line_may_tell_the_separator_as_it_tells_excel(tmp_path, first, mark, name):
@@ -286,7 +301,25 @@ def test_the_first_line_may_tell_the_separator_as_it_tells_excel(tmp_path, first
     found = read_named(tmp_path, name, f"\ufeff{first}\n{rows}")
     assert found.user_words == [UserWord("贺兰草", "PRODUCT"), UserWord("云雀;科技", "COMPANY"), UserWord("沙葱")]
     assert (found.report.format, found.report.n_refused) == ("csv", 0)
-    assert read_named(tmp_path, name, "sep=x\n沙葱\n").words == ["sep=x", "沙葱"]
+    for word in ("sep=x", "sep=", "sep=;贺"):
+        assert read_named(tmp_path, name, f"{word}\n沙葱\n").words == [normalize(word), "沙葱"]
+
+
+def test_a_second_line_that_tells_the_separator_is_refused(tmp_path):
+    joined = "sep=;\n贺兰草;PRODUCT\n\ufeffsep=;\n云雀科技;COMPANY\n"
+    for name, text in (("w.csv", joined), ("w.tsv", joined[6:].replace(";", "\t"))):
+        found = read_named(tmp_path, name, text)
+        assert found.user_words == [UserWord("贺兰草", "PRODUCT"), UserWord("云雀科技", "COMPANY")]
+        assert [reason for _, reason in refusals(found)] == [NOT_FIRST]
+    # in a list of words without columns, it may be one
+    assert read_named(tmp_path, "w.txt", "贺兰草\nsep=;\n").words == ["贺兰草", "sep=;"]
+
+
+def test_a_separator_that_no_row_has_is_reported(tmp_path):
+    found = read_named(tmp_path, "w.csv", "# words\nsep=;\n贺兰草,PRODUCT\n沙葱,PRODUCT\n")
+    assert refusals(found) == [(2, WRONG_SEPARATOR)] and found.report.is_incomplete
+    for rows in ("贺兰草\n沙葱\n", "贺兰草,牛\n沙葱;PRODUCT\n"):
+        assert not read_named(tmp_path, "w.csv", f"sep=;\n{rows}").report.n_refused
 
 
 @pytest.mark.parametrize(

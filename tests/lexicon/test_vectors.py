@@ -147,6 +147,7 @@ def test_a_word_that_is_not_utf8_is_refused(tmp_path):
         ("short.npz", b"PK\x03\x04 and then nothing", "not a readable .npz"),
         ("prose.txt", "这不是向量。\n真的不是。\n".encode(), "not word2vec text or binary"),
         ("empty.txt", b"", "not word2vec text or binary"),
+        ("mac.txt", "南京 1 2 3\r长江 2 3 4\r".encode(), "not word2vec text or binary"),
         ("useless.txt", b"1 2\n\xc4\xcf 1 2\n", "no usable vector"),
     ],
 )

@@ -49,6 +49,16 @@ def test_byte_order_mark_and_windows_line_ends_are_dropped(tmp_path):
     assert read_words(write(tmp_path, b"\xef\xbb\xbf" + "南京\r\n长江\r\n".encode())).words == ["南京", "长江"]
 
 
+@pytest.mark.parametrize("end", ["", "\r", "\n", "\r\n"])
+def test_lines_may_end_with_cr_alone(tmp_path, end):
+    data = f"\ufeff# our words\r贺兰草,PRODUCT\r\r沙葱,PRODUCT\r!{end}".encode()
+    found = read_words(write(tmp_path, data, "w.csv"), spaces=True)
+    assert (found.words, found.report.n_comments) == (["贺兰草", "沙葱"], 1)
+    assert [refusal.line for refusal in found.report.refused] == [5]
+    found = read_words(write(tmp_path, "贺\r兰\n沙葱\n".encode()))
+    assert (found.words, found.report.n_refused) == (["沙葱"], 1)  # one in the middle of a line is no end
+
+
 def test_each_bad_line_is_refused_with_its_number_and_the_rest_is_taken(tmp_path):
     lines = [
         "南京".encode(),

@@ -51,8 +51,8 @@ def parse_json_lines(
 
     Args:
         form: jsonl, cluener, or "auto" to detect it from the first record.
-        keep_outermost: keep the longest (then the first) of overlapping spans and list the others as repairs, instead
-            of raising an error.
+        keep_outermost: keep the one with the most characters (then the first) of overlapping spans and list the others
+            as repairs, instead of raising an error.
         nested: keep all of them, for models that find nested entities.
     """
     sentences, repairs = [], []
@@ -175,7 +175,7 @@ def check_surface(span: Span, surface: Any, text: str) -> None:
     in_text = span.text_in(text)
     if surface != in_text:
         raise DataError(
-            f"the text of {span.label} is {surface!r}, but [{span.start}, {span.end}) of the sentence is {in_text!r}; "
+            f"the text of {span.label} is {surface!r}, but {show_places(span)} of the sentence is {in_text!r}; "
             "offsets count code points, from 0"
         )
 
@@ -194,10 +194,11 @@ def learnable(spans: Sequence[Span], text: str, *, keep_outermost: bool, nested:
 
 
 def outermost(spans: Sequence[Span]) -> tuple[list[Span], list[Span]]:
-    """Keep the longest (then the first) of overlapping spans; returns (kept, dropped), both sorted."""
+    """Keep the one with the most characters (then the first) of overlapping spans; characters in gaps do not count.
+    Returns (kept, dropped), both sorted."""
     kept: list[Span] = []
     dropped: list[Span] = []
-    for span in sorted(spans, key=lambda s: (s.start - s.end, s)):
+    for span in sorted(spans, key=lambda s: (-s.n_chars, s)):
         (dropped if any(map(span.overlaps, kept)) else kept).append(span)
     return sorted(kept), sorted(dropped)
 
@@ -208,8 +209,13 @@ def repairs_of(dropped: Iterable[Span], text: str, line: int) -> list[Repair]:
 
 
 def show_span(span: Span, text: str) -> str:
-    """A span as messages show it."""
-    return f"{span.label} {text[span.start : span.end]!r} at [{span.start}, {span.end})"
+    """A span as messages show it: its own characters, and the offsets of its parts if it has gaps."""
+    return f"{span.label} {span.text_in(text)!r} at {show_places(span)}"
+
+
+def show_places(span: Span) -> str:
+    """The offsets of a span as messages show them: "[0, 7)", or those of its parts: "[0, 2), [5, 7)"."""
+    return ", ".join(f"[{start}, {end})" for start, end in span.pieces)
 
 
 def check_writable(text: str, spans: Iterable[Span]) -> None:

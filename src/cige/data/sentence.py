@@ -38,6 +38,11 @@ class Span:
         """Its parts; of a span without gaps, itself."""
         return self.parts or ((self.start, self.end),)
 
+    @property
+    def n_chars(self) -> int:
+        """How many characters it has, without those in its gaps."""
+        return sum(end - start for start, end in self.pieces)
+
     def text_in(self, text: str) -> str:
         """The characters of the span in its text."""
         return "".join(text[a:b] for a, b in self.pieces)

@@ -20,7 +20,8 @@ _ENDS = ("名称", "名字", "词语", "name", "word")  # of the first cell of o
 MAX_DIGITS = 18
 MAX_NUMBER = 10**MAX_DIGITS - 1
 _NUMBER = re.compile(r"[+-]?(\d[\d,]*\.?\d*|\.\d+)([eE][+-]?\d+)?")
-_DECLARED = re.compile(r'"?sep=(?:([^\w\s"])|\t|\\t)"?\s*', re.IGNORECASE)
+_MARKS = tuple(mark.encode("utf-8") for mark in (",", ";", "\t", "|", "，", "；"))
+_DECLARED = re.compile(r'sep *= *(\\t|\t|[^\w\s"])', re.IGNORECASE)
 _WHOLE = re.compile(r"(\d+|\d{1,3}(?:,\d{3})+)(?:\.0*)?")
 
 
@@ -78,13 +79,25 @@ def other_delimiter(lines: Sequence[bytes]) -> str | None:
     return next((mark for mark in (";", "，", "；") if all(mark.encode("utf-8") in raw for raw in lines)), None)
 
 
-def declared_delimiter(first: bytes) -> str | None:
-    """The delimiter in a first line such as `sep=;`, with which files tell it to Excel, or None if it is another line.
+def declared_delimiter(line: bytes) -> str | None:
+    """The delimiter in a line such as `sep=;`, with which files tell it to Excel, or None if it is another line.
 
-    A tab may also be written as `\\t`.
+    A tab may also be written as `\\t`. Empty cells may follow, as in `sep=;,,`.
     """
-    match = _DECLARED.fullmatch(_decoded(first))
-    return None if match is None else match[1] or "\t"
+    text = _decoded(line).lstrip(' \t"\ufeff')
+    match = _DECLARED.match(text)
+    if match is None:
+        return None
+    mark = match[1].replace("\\t", "\t")
+    # behind it may stand the separators of the empty cells with which a spreadsheet fills the row
+    return None if text[match.end() :].strip(f'{mark} \t\r,;|，；"') else mark
+
+
+def has_another_delimiter(lines: Sequence[bytes], declared: str) -> bool:
+    """Whether none of the lines has the delimiter that their file declares, but most have another one."""
+    if any(declared.encode("utf-8") in raw for raw in lines):
+        return False
+    return 2 * sum(any(mark in raw for mark in _MARKS) for raw in lines) > len(lines)
 
 
 def _n_lines(lines: Iterable[str], delimiter: str) -> int | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from itertools import chain
 from typing import IO
 
 from cige.errors import LexiconError
@@ -38,12 +39,13 @@ def is_zip(path: str | os.PathLike[str]) -> bool:
 
 
 def read_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
-    """Yield (line number from 1, line without its end); the byte order mark of UTF-8 is dropped. Raises a LexiconError
-    if the file cannot be read, it is compressed and damaged or truncated, or it is UTF-16 or no text."""
+    """Yield (line number from 1, line without its end); the byte order mark of UTF-8 is dropped. Lines end with \\n, or
+    with \\r in a file that has no \\n except at its end. Raises a LexiconError if the file cannot be read, it is
+    compressed and damaged or truncated, or it is UTF-16 or no text."""
     line = 0
     try:
         with open_file(path) as file, unpack(file) as content:
-            for line, raw in enumerate(content, start=1):
+            for line, raw in enumerate(_raw_lines(content), start=1):
                 if line == 1:
                     if raw.startswith(UTF16_MARKS) or is_no_text(raw):
                         raise LexiconError(f"{path}, line 1: {how_to_convert(raw)}")
@@ -51,6 +53,17 @@ def read_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
                 yield line, raw.rstrip(b"\r\n")
     except DAMAGE as error:
         raise damaged(f"{path}, after line {line}", error) from error
+
+
+def _raw_lines(content: IO[bytes]) -> Iterator[bytes]:
+    """The lines of a file with their ends, which are all \\r if the file is a single line otherwise."""
+    first = content.readline()
+    if b"\r" not in first.rstrip(b"\r\n"):
+        return chain((first,) if first else (), content)
+    second = content.readline()
+    if second:
+        return chain((first, second), content)
+    return iter(first.rstrip(b"\r\n").split(b"\r"))  # as old programs on the Mac, and Excel on request, write it
 
 
 def read_text_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, str]]:

@@ -15,6 +15,7 @@ from cige.lexicon.delimited import (
     cells_of,
     column_names,
     count_in,
+    declared_delimiter,
     header_columns,
     is_number,
     looks_like_header,
@@ -32,6 +33,7 @@ NO_TEXT = "label and mode must be strings"
 BAD_COUNT = "count is not a whole number"
 UNCLOSED = 'quote (") that is not closed'
 NO_HEADER = "looks like a header; name its columns word, label, mode and count"
+NOT_FIRST = "tells the separator, which only the first line may; remove it, or give joined files one by one"
 TOO_MANY = f"more columns than {', '.join(COLUMNS)}"
 LABEL_OF_POS = {"nr": "PER", "nrt": "PER", "nrfg": "PER", "ns": "LOC", "nt": "ORG", "nz": None}
 """The labels that jieba's parts of speech of names mean; nz are names of other kinds."""
@@ -99,6 +101,9 @@ def typed_entries(
     for line, raw in lines:
         if usual and (label := usual.get(raw.partition(b"\t")[2])) and not (quotes and b'"' in raw):
             yield Entry(line, raw.partition(b"\t")[0], None, label)
+            continue
+        if b"=" in raw and format != "jsonl" and declared_delimiter(raw) is not None:
+            yield Entry(line, raw, problem=NOT_FIRST)
             continue
         try:
             text = raw.decode("utf-8")

@@ -209,7 +209,7 @@ def open_vectors(path: str | os.PathLike[str]) -> VectorFile:
         return VectorFile(path, "binary", width=numbers[1], n_promised=numbers[0])
     sample = [raw for _, raw in islice(read_lines(path), N_SAMPLE)]
     width, header = word2vec_width(sample), is_header(sample)
-    if not width:
+    if not width or (not rest and b"\r" in first.strip()):  # the rows of vectors end with \n, not with \r alone
         raise LexiconError(f"{path}: not word2vec text or binary; expected lines of a word and its numbers")
     return VectorFile(path, "word2vec", width=width, n_promised=header[0] if header else None)
 

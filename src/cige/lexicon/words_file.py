@@ -15,6 +15,7 @@ from cige.lexicon.delimited import (
     column_names,
     count_in,
     declared_delimiter,
+    has_another_delimiter,
     joined_rows,
     other_delimiter,
     whole_number,
@@ -40,6 +41,7 @@ from cige.text.normalize import normalize
 FORMATS = ("auto", "list", "counts", "pairs", "word2vec", *TYPED_FORMATS)
 NO_COUNT = "count missing or not a whole number"
 NO_VECTOR = "wrong number of columns for a vector"
+WRONG_SEPARATOR = "none of the next lines has this separator, but most have another; correct this line or remove it"
 N_SAMPLE = 200
 _WORD_SHOWN = 30  # characters of a word before its label, in messages
 _READ_COLUMNS = entry_reader("labels")
@@ -104,10 +106,10 @@ def read_words(
             in .tsv, may be in quotes and then have line breaks in them; a quote that is not closed costs its line.
             "auto" reads what stands after a tab as a label or a count wherever it stands, however few lines have one,
             and a file whose name ends in .csv as "csv" if it has commas or quotes, if all lines have semicolons
-            (or ，) instead, or if its first line is the header `word`. A file that begins with a line such as `sep=;`
-            is "csv" with that separator. A file whose name ends in .jsonl is "jsonl" if a line of it begins with {. Of
-            user words, "auto" also reads `word label` and `word/label`, and the labels of jieba's `word count nr` (see
-            `labelled_word`).
+            (or ，) instead, or if its first line is the header `word`. A file that begins with a line such as `sep=;`,
+            not counting blank lines and comments, is "csv" with that separator; one further below is refused. A file
+            whose name ends in .jsonl is "jsonl" if a line of it begins with {. Of user words, "auto" also reads `word
+            label` and `word/label`, and the labels of jieba's `word count nr` (see `labelled_word`).
         min_count: words with a smaller count are skipped; the file must have counts.
         spaces: whether these are user words, which may contain spaces as in "iPhone 15 Pro" (so "auto" does not detect
             "pairs"), and may have a single character if their mode is force or block.
@@ -122,11 +124,14 @@ def read_words(
     lines = read_lines(path)
     sample = list(islice(lines, N_SAMPLE))
     is_detected = format == "auto"
-    delimiter = declared_delimiter(sample[0][1]) if sample and format in ("auto", *DELIMITERS) else None
-    if delimiter is not None:
-        sample, format = sample[1:], "csv"
+    content_sample = [(line, raw) for line, raw in sample if raw.strip() and not _is_comment(raw)]
+    shown_lines = [raw for _, raw in content_sample]
+    declared = declared_delimiter(shown_lines[0]) if shown_lines and format in ("auto", *DELIMITERS) else None
+    delimiter = declared
+    if declared is not None:
+        sample.remove(content_sample[0])
+        format = "csv"
     elif is_detected:
-        shown_lines = [raw for _, raw in sample if raw.strip() and not _is_comment(raw)]
         if is_json_array(shown_lines):
             raise LexiconError(
                 f'{path}: a JSON array; expected one JSON object with a "word" per line '
@@ -148,6 +153,8 @@ def read_words(
     reads_labels = is_detected and spaces
     any_label = reads_labels and most_are_labelled([raw for _, raw in sample if not _is_comment(raw)])
     report = ReportBuilder(source=str(path), format=format)
+    if declared is not None and has_another_delimiter(shown_lines[1:], declared):
+        report.refuse(content_sample[0][0], shown(content_sample[0][1]), WRONG_SEPARATOR)
     of_word: dict[str, tuple[str | None, str]] = {}
     shared: dict[tuple[str | None, str], bool] = {}  # labels and modes, and whether ordinary words can have them
     interned: dict[tuple[str | None, str], tuple[str | None, str]] = {}
