@@ -112,7 +112,13 @@ def test_a_tree_has_no_circle() -> None:
         ("sources: {a: {map: {x: 'A|B'}}}\n", "without '|'"),
         ("parents: {A: A}\nsources: {}\n", "A is a kind of A"),
         ("sources: [\n", "t.yaml:2: not valid YAML: while parsing a flow node, expected"),
-        ("sources: {a: {map: {x: 2020-13-45}}}\n", "t.yaml:1: not valid YAML: month must be in 1..12"),
+        ("sources:\n  a: {map: {x: 2020-13-45}}\n", "t.yaml:2: not valid YAML: month must be in 1..12"),
+        ("sources:\n  a: {map: {x: !!bool x}}\n", "t.yaml:2: not valid YAML: 'x' is no value of !!bool"),
+        ("sources:\n  a: {map: {x: !!timestamp x}}\n", "t.yaml:2: not valid YAML: 'x' is no value of !!timestamp"),
+        ('sources:\n  a: {map: {x: !!int ""}}\n', "t.yaml:2: not valid YAML: '' is no value of !!int"),
+        ('sources:\n  a: {map: {x: !!float ""}}\n', "t.yaml:2: not valid YAML: '' is no value of !!float"),
+        ("sources:\n  a: &a {map: *a}\n", "t.yaml:2: not valid YAML: a value contains itself"),
+        ("".join(f"{' ' * i}a:\n" for i in range(3000)), "t.yaml:101: not valid YAML: more than 100 levels"),
     ],
 )
 def test_mistakes_in_a_types_file_are_named(tmp_path: Path, text: str, message: str) -> None:
@@ -120,6 +126,15 @@ def test_mistakes_in_a_types_file_are_named(tmp_path: Path, text: str, message: 
     path.write_text(text, encoding="utf-8")
     with pytest.raises(DataError, match=re.escape(message)):
         read_types(path)
+
+
+def test_a_types_file_that_is_not_utf8_is_to_be_converted(tmp_path: Path) -> None:
+    path = tmp_path / "t.yaml"
+    path.write_bytes("sources: {}\n# 类型\n".encode("gb18030"))
+    with pytest.raises(DataError, match=r"t.yaml, line 2: .* is not UTF-8; save the file as UTF-8"):
+        read_types(path)
+    with pytest.raises(DataError, match=r"none\.yaml"):
+        read_types(tmp_path / "none.yaml")
 
 
 def test_the_types_file_that_ships_and_a_bare_one(tmp_path: Path) -> None:

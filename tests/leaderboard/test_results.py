@@ -89,6 +89,45 @@ def test_a_file_that_is_no_result_is_skipped_and_kept_beside_the_new_one(tmp_pat
     assert len(list(path.parent.iterdir())) == 3
 
 
+def test_each_file_that_is_no_result_is_kept(tmp_path: Path) -> None:
+    one = board_results.result(seed=1)
+    path = tmp_path / one.path
+    for text in ("1", "2"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        write_result_file(tmp_path, one)
+    assert path.with_name("flat-1.json.old").read_text(encoding="utf-8") == "1"
+    assert path.with_name("flat-1.json.old.2").read_text(encoding="utf-8") == "2"
+
+
+def test_a_folder_or_a_link_that_leads_nowhere_is_no_result(tmp_path: Path) -> None:
+    one, two = board_results.result(seed=1), board_results.result(seed=2)
+    (tmp_path / one.path).mkdir(parents=True)
+    (tmp_path / two.path).symlink_to("nowhere")
+    (tmp_path / "weibo" / "notes.json").mkdir()
+    problems: list[CigeError] = []
+    assert read_results(tmp_path, on_problem=problems.append) == []
+    assert ["cannot be read" in str(problem) for problem in problems] == [True] * 3
+    assert "if weibo/flat-1 is a cell" in str(problems[0]) and "no cell has a file of this name" in str(problems[2])
+    for result in (one, two):
+        write_result_file(tmp_path, result)
+    assert read_results(tmp_path, on_problem=problems.append) == [one, two]
+
+
+def test_files_that_are_no_results_are_skipped_when_folders_are_merged(tmp_path: Path) -> None:
+    here, other = tmp_path / "here", tmp_path / "other"
+    one, two = board_results.result(seed=1), board_results.result(seed=2)
+    for folder, result, bad in ((here, two, one), (other, one, two)):
+        write_result_file(folder, result)
+        (folder / bad.path).write_text("{", encoding="utf-8")
+    with pytest.raises(CigeError, match="not JSON"):
+        merge([other], here)
+    problems: list[CigeError] = []
+    assert merge([other], here, on_problem=problems.append) == [here / one.path]
+    assert len(problems) == 2 and read_results(here) == [one, two]
+    assert (here / "weibo" / "flat-1.json.old").read_text(encoding="utf-8") == "{"
+
+
 def test_a_result_at_the_place_of_another_is_refused(tmp_path: Path) -> None:
     path = write_result_file(tmp_path, board_results.result(seed=1))
     path.rename(misplaced := path.with_name("flat-3.json"))

@@ -157,6 +157,17 @@ def test_merge_from_the_command_line(results, tmp_path, capsys) -> None:
     assert written == json.loads((results / "tiny" / "one-1.json").read_text(encoding="utf-8"))
 
 
+def test_merge_counts_what_it_skips_and_check_refuses_the_result_of_another_cell(results, tmp_path, capsys) -> None:
+    folder = tmp_path / "results"
+    shutil.copytree(results, folder)
+    shutil.copy(folder / "tiny" / "one-1.json", folder / "tiny" / "one-2.json")
+    assert main(["leaderboard", "merge", str(folder), "--results", str(tmp_path / "all")]) == 1
+    told = capsys.readouterr()
+    assert "1 new results" in told.out and "skipped 1 " in told.out and "one-2.json: the result of another" in told.err
+    assert main(["leaderboard", "check", "tiny/one-2", "--results", str(folder)]) == 2
+    assert "one-2.json: the result of another cell, tiny/one-1" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("share", ["0/2", "3/2", "x", "1/"])
 def test_a_share_is_k_of_n(share, capsys) -> None:
     with pytest.raises(SystemExit):

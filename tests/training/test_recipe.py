@@ -100,7 +100,19 @@ def test_overrides_win(tmp_path: Path, overrides: object) -> None:
         (MINIMAL + "model: \x01\n", r"r.yaml:3: not valid YAML: unacceptable character #x0001: [^\n]*$"),
         (MINIMAL + "model: !a b\n", r"r.yaml:3: not a value of YAML: could not determine a constructor [^\n]*$"),
         (MINIMAL + "model: 2020-13-45\n", r"r.yaml:3: not a value of YAML: month must be in 1..12$"),
-        ("[" * 3000, r"r.yaml: not a recipe: brackets within brackets"),
+        (MINIMAL + "training: {n_epochs: !!bool x}\n", r"r.yaml:3: not a value of YAML: 'x' is no value of !!bool$"),
+        (MINIMAL + "training: {n_epochs: !!timestamp x}\n", r"r.yaml:3: not a value of YAML: 'x' is no value of !!"),
+        (MINIMAL + 'training: {n_epochs: !!int ""}\n', r"r.yaml:3: not a value of YAML: '' is no value of !!int$"),
+        (MINIMAL + 'model: {a: [!!float ""]}\n', r"r.yaml:3: not a value of YAML: '' is no value of !!float$"),
+        (MINIMAL + f"model: {'9:' * 200}9.5\n", r"r.yaml:3: not a value of YAML: '9:.*' is no value of !!float$"),
+        ("name: x\nmodel: &m {n_heads: *m}\n", r"r.yaml:2: not valid YAML: a value contains itself$"),
+        ("name: x\nmodel: &m [*m]\n", r"r.yaml:2: not valid YAML: a value contains itself$"),
+        ("name: x\nmodel: &m {<<: *m}\n", r"r.yaml:2: not valid YAML: a value contains itself$"),
+        ("name: x\nmodel: {? &m [*m] : 1}\n", r"r.yaml:2: not valid YAML: a value contains itself$"),
+        ("".join(f"{' ' * i}a:\n" for i in range(3000)), r"r.yaml:101: not valid YAML: more than 100 levels of lists"),
+        ("[" * 3000, r"r.yaml:1: not valid YAML: more than 100 levels"),
+        ("\n" + "- " * 200_000, r"r.yaml:2: not valid YAML: more than 100 levels"),
+        ("a: &a " + "[" * 60 + "]" * 60 + "\nb: " + "[" * 60 + "*a" + "]" * 60, r"r.yaml:2: .* more than 100 levels"),
         ("name: x\ndata: {}\n", r"give one of data.dataset, data.train"),
         ("name: x\ndata: {dataset: weibo, train: t}\n", r"give one of data.dataset, data.train"),
         ("name: x\ndata: {train: t.bmes}\n", r"data.dev is missing"),
@@ -144,6 +156,13 @@ def test_a_mistake_in_an_extended_file_names_that_file(tmp_path: Path) -> None:
         ("name.x=2", r"'name' is a single value"),
         ("training.n_epochs=[", r"not valid YAML \([^\n]*\)$"),
         ("name=2020-13-45", r"not valid YAML \(month must be"),
+        ("model=&m {n_heads: *m}", r"^override 'model=.*': the value is not valid YAML \(a value contains itself\)$"),
+        ("model=" + "[" * 3000, r"^override 'model=.*': the value is not valid YAML \(more than 100 levels"),
+        ("model=" + "{a: " * 3000 + "}" * 3000, r"the value is not valid YAML \(more than 100 levels"),
+        ("name=!!bool x", r"^override 'name=!!bool x': the value is not valid YAML \('x' is no value of !!bool\)$"),
+        ("name=!!timestamp x", r"not valid YAML \('x' is no value of !!timestamp\)$"),
+        ('name=!!int ""', r"not valid YAML \('' is no value of !!int\)$"),
+        ('model={a: !!float ""}', r"not valid YAML \('' is no value of !!float\)$"),
     ],
 )
 def test_mistaken_overrides_are_named(tmp_path: Path, override: str, message: str) -> None:
@@ -154,9 +173,16 @@ def test_mistaken_overrides_are_named(tmp_path: Path, override: str, message: st
 def test_missing_file_and_bad_encoding(tmp_path: Path) -> None:
     with pytest.raises(RecipeError, match="no such recipe"):
         load_recipe(tmp_path / "none.yaml")
-    (tmp_path / "gbk.yaml").write_bytes("name: 微博".encode("gbk"))
-    with pytest.raises(RecipeError, match="UTF-8"):
-        load_recipe(tmp_path / "gbk.yaml")
+    path = tmp_path / "r.yaml"
+    for encoding, message in (
+        ("gb18030", "r.yaml:2: byte 0x.. is not UTF-8; save the file as UTF-8, .* -f GB18030"),
+        ("utf-16", "r.yaml:1: byte 0xff is not UTF-8; save the file as UTF-8, .* -f UTF-16"),
+    ):
+        path.write_bytes("data: {}\nname: 微博\n".encode(encoding))
+        with pytest.raises(RecipeError, match=message):
+            load_recipe(path)
+    with pytest.raises(RecipeError, match="cannot be read"):
+        load_recipe(tmp_path)
 
 
 def test_every_setting_says_what_it_is() -> None:

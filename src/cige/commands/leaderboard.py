@@ -131,23 +131,30 @@ def run_show(args: argparse.Namespace) -> None:
             aside.write_text(text, encoding="utf-8")
 
 
-def run_merge(args: argparse.Namespace) -> None:
+def run_merge(args: argparse.Namespace) -> int:
     from cige.leaderboard.results import merge
 
-    new = merge([Path(source) for source in args.sources], Path(args.results))
-    print(f"{len(new)} new results in {args.results}")
+    problems: list[CigeError] = []
+    try:
+        new = merge([Path(source) for source in args.sources], Path(args.results), on_problem=problems.append)
+    finally:
+        for problem in problems:
+            _tell_skipped(problem)
+    skipped = f"; skipped {len(problems)} that are no results" if problems else ""
+    print(f"{len(new)} new results in {args.results}{skipped}")
+    return 1 if problems else 0
 
 
 def run_check(args: argparse.Namespace) -> int:
     from cige.leaderboard.cells import Cell
-    from cige.leaderboard.results import read_result_file
+    from cige.leaderboard.results import result_at
     from cige.leaderboard.run import changed_inputs, differences, run_cell
     from cige.training.recipe import load_recipe
 
     path = Path(args.results) / f"{args.cell}.json"
     if not path.is_file():
         raise CigeError(f"{path}: no such result; give a cell as DATA/SYSTEM-SEED, such as weibo/flat-1")
-    before = read_result_file(path)
+    before = result_at(path, Path(args.results))
     cell = Cell(load_recipe(f"{before.data}/{before.system}"), before.seed)
     if changed := changed_inputs(cell, before, args.data_dir):
         print(f"{args.cell}: not trained again, since the result was made with other inputs: {', '.join(changed)}")

@@ -33,12 +33,11 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from cige.data.sentence import EITHER, OPEN, Sentence, Span
 from cige.data.tag_sets import GoldTags, TagSets
+from cige.data.text_files import read_text
 from cige.errors import DataError
-from cige.recipes.yaml_file import yaml_problem
+from cige.recipes.yaml_file import YAMLError, yaml_problem, yaml_value
 
 DOUBT = "?"  # between the types of a span that may be no entity and its odds
 _BRACKETS = {"《": "》", "“": "”", '"': '"', "「": "」", "『": "』", "〈": "〉", "‘": "’"}
@@ -241,13 +240,10 @@ def default_labels(sources: Sequence[SourceTypes], tree: TypeTree) -> list[str]:
 def read_types(path: str | Path) -> tuple[dict[str, SourceTypes], TypeTree]:
     """Read a types file: the sources by name, and the tree. Raises a DataError if the file cannot be read, or does not
     have the format above."""
-    text = ""
+    text = read_text(path)
     try:
-        text = Path(path).read_text(encoding="utf-8")
-        values = yaml.safe_load(text)
-    except (OSError, UnicodeDecodeError) as reason:
-        raise DataError(f"{path}: the types cannot be read ({reason})") from reason
-    except (yaml.YAMLError, ValueError, RecursionError) as reason:  # ValueError: of 2020-13-45, which looks like a date
+        values = yaml_value(text)
+    except YAMLError as reason:
         line, problem = yaml_problem(reason, text)
         raise DataError(f"{path}:{line}: not valid YAML: {problem}") from reason
     if not isinstance(values, Mapping):

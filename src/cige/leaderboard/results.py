@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, fields
+from itertools import count
 from pathlib import Path
 from typing import get_type_hints
 
@@ -21,7 +23,6 @@ from cige.json_text import to_json
 from cige.reports.comparison import SPEED_BATCHES
 
 FORMAT = 1
-AGAIN = "`cige leaderboard run` makes the result again, and keeps this file with .old behind its name"
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ def read_results(folder: Path, *, on_problem: Callable[[CigeError], None] | None
     results = []
     for path in sorted(path for path in folder.glob("*/*.json") if not path.name.startswith(".")):
         try:
-            results.append(_result_at(path, folder))
+            results.append(result_at(path, folder))
         except CigeError as problem:
             if on_problem is None:
                 raise
@@ -105,33 +106,52 @@ def read_results(folder: Path, *, on_problem: Callable[[CigeError], None] | None
     return sorted(results, key=lambda result: (result.data, result.system, result.seed))
 
 
-def _result_at(path: Path, folder: Path) -> CellResult:
+def result_at(path: Path, folder: Path) -> CellResult:
+    """The result in a file of a folder of results; a CigeError if it is none, or that of another cell."""
     result = read_result_file(path)
     if path != folder / result.path:
-        raise CigeError(f"{path}: the result of another cell; expected at {folder / result.path}")
+        cell = result.path.removesuffix(".json")
+        raise CigeError(
+            f"{path}: the result of another cell, {cell}; expected at {folder / result.path}: move it there, or delete "
+            "it if that cell has a result"
+        )
     return result
+
+
+def _advice(path: Path) -> str:
+    """What to do about a file that is no result."""
+    if not (re.fullmatch(r"\w+", path.parent.name) and re.fullmatch(r"[\w.-]+-[0-9]+\.json", path.name)):
+        return "no cell has a file of this name: move it out of the results, or delete it"
+    return (
+        f"if {path.parent.name}/{path.stem} is a cell, `cige leaderboard run` on this folder makes the result again, "
+        "and keeps this file with .old behind its name"
+    )
 
 
 def read_result_file(path: Path) -> CellResult:
     """One result. Raises CigeError if the file is not the result of a cell."""
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as reason:
+        raise CigeError(f"{path}: cannot be read ({reason.strerror}); {_advice(path)}") from reason
     except (ValueError, RecursionError) as reason:
-        raise CigeError(f"{path}: not JSON ({reason}); {AGAIN}") from reason
+        raise CigeError(f"{path}: not JSON ({reason}); {_advice(path)}") from reason
     if not isinstance(values, dict) or values.pop("format", None) != FORMAT:
-        raise CigeError(f"{path}: not a result of format {FORMAT} of `cige leaderboard run`; {AGAIN}")
+        raise CigeError(f"{path}: not a result of format {FORMAT} of `cige leaderboard run`; {_advice(path)}")
     names = {field.name for field in fields(CellResult)}
     if values.keys() != names:
         differing = ", ".join(sorted(values.keys() ^ names))
-        raise CigeError(f"{path}: not a result of this version, which differs in {differing}; {AGAIN}")
+        raise CigeError(f"{path}: not a result of this version, which differs in {differing}; {_advice(path)}")
     result = CellResult(**values)
     for name, expected in get_type_hints(CellResult).items():
         if not fits(values[name], expected):
-            raise CigeError(f"{path}: {name} is {to_json(values[name])[:80]}, expected {_shown(expected)}; {AGAIN}")
+            raise CigeError(
+                f"{path}: {name} is {to_json(values[name])[:80]}, expected {_shown(expected)}; {_advice(path)}"
+            )
     if problem := next(_problems(result), None):
-        raise CigeError(f"{path}: {problem}; {AGAIN}")
+        raise CigeError(f"{path}: {problem}; {_advice(path)}")
     if not (re.fullmatch(r"\w+", result.data) and re.fullmatch(r"[\w.-]+", result.system)):
-        raise CigeError(f"{path}: {result.data}/{result.system} cannot be the name of a cell")
+        raise CigeError(f"{path}: {result.data}/{result.system} cannot be the name of a cell; {_advice(path)}")
     return result
 
 
@@ -165,40 +185,51 @@ def _problems(result: CellResult) -> Iterator[str]:
 def write_result_file(folder: Path, result: CellResult) -> Path:
     """Write a result into a folder of results, atomically; returns its path.
 
-    A file there that is not a result of this cell, such as one of a newer version, is kept with .old behind its name.
+    A file there that is not a result of this cell, such as one of a newer version, is kept with .old behind its name,
+    or .old.2 and so on if there is one.
     """
     path = folder / result.path
-    if path.is_file():
-        try:
-            _result_at(path, folder)
-        except CigeError:
-            path.rename(path.with_name(f"{path.name}.old"))
+    _keep_other(path, folder)
     with atomic_file(path) as aside:
         aside.write_text(to_json({"format": FORMAT, **asdict(result)}) + "\n", encoding="utf-8")
     return path
 
 
-def merge(sources: list[Path], into: Path) -> list[Path]:
+def _keep_other(path: Path, folder: Path) -> None:
+    """Rename what lies at the place of a result and is not it: a file, a folder or a link that leads nowhere."""
+    if os.path.lexists(path):
+        try:
+            result_at(path, folder)
+        except CigeError:
+            names = (f"{path.name}.old" + (f".{number}" if number > 1 else "") for number in count(1))
+            path.rename(next(kept for kept in map(path.with_name, names) if not os.path.lexists(kept)))
+
+
+def merge(sources: list[Path], into: Path, *, on_problem: Callable[[CigeError], None] | None = None) -> list[Path]:
     """Copy the results of other folders into one; returns the files that are new.
 
-    Raises a CigeError if a folder has no result, or two have different F1 for one cell. Nothing is copied then.
+    A file that is no result is an error, or skipped, as in `read_results`; one that is skipped where a new result
+    belongs is kept as in `write_result_file`. Raises a CigeError if a folder has no result, or two have different F1
+    for one cell. Nothing is copied then.
     """
+    have = {into / result.path: result for result in read_results(into, on_problem=on_problem)}
     new: dict[Path, Path] = {}
     for source in sources:
-        results = read_results(source)
+        results = read_results(source, on_problem=on_problem)
         if not results:
             raise CigeError(f"{source}: no result of `cige leaderboard run`")
         for result in results:
             target = into / result.path
             there = new.get(target, target)
-            if not there.is_file():
-                new[target] = source / result.path
-            elif (other := read_result_file(there)).counts != result.counts or other.dev_f1 != result.dev_f1:
+            if target not in have:
+                new[target], have[target] = source / result.path, result
+            elif (other := have[target]).counts != result.counts or other.dev_f1 != result.dev_f1:
                 raise CigeError(
                     f"{source / result.path}: F1 {100 * result.f1:.2f}, but {there} has {100 * other.f1:.2f} for the "
                     "same cell; delete the one that is wrong (`cige leaderboard check` runs a cell again)"
                 )
     for target, origin in new.items():
+        _keep_other(target, into)
         with atomic_file(target) as aside:
             shutil.copyfile(origin, aside)
     return list(new)

@@ -14,7 +14,7 @@ import yaml
 from cige.errors import RecipeError
 from cige.recipes.settings import Settings
 from cige.recipes.shipped import example_of, layers_of, no_such_recipe, shipped
-from cige.recipes.yaml_file import Layer, read_layer, yaml_problem
+from cige.recipes.yaml_file import Layer, YAMLError, read_layer, yaml_problem, yaml_value
 
 EXTENDS = "extends"
 Overrides = Mapping[str, Any] | Sequence[str] | None
@@ -116,8 +116,8 @@ def override_pairs(overrides: Overrides) -> list[tuple[str, Any]]:
         if not equals or not key.strip():
             raise RecipeError(f"override {text!r}: expected key=value, such as training.n_epochs=2")
         try:
-            pairs.append((key.strip(), yaml.safe_load(value)))
-        except (yaml.YAMLError, ValueError) as reason:
+            pairs.append((key.strip(), yaml_value(value)))
+        except YAMLError as reason:
             problem = yaml_problem(reason)[1]
             raise RecipeError(f"override {text!r}: the value is not valid YAML ({problem})") from reason
     return pairs

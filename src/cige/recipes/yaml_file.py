@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import yaml
+from yaml import YAMLError
 
 from cige.errors import RecipeError
 from cige.recipes.settings import Settings
+
+MAX_LEVELS = 100  # lists and mappings within one another; libyaml would overflow its stack at some 100,000
+_NO_VALUE = (
+    ValueError,
+    LookupError,
+    AttributeError,
+    TypeError,
+    ArithmeticError,
+)  # of 2020-13-45, !!bool x, !!int "", ...
 
 
 @dataclass(frozen=True)
@@ -50,26 +61,40 @@ def read_layer(path: Path, *, called: str) -> Layer:
         RecipeError: it is not a mapping in UTF-8 YAML, or a key occurs twice; the message has the file and line.
         FileNotFoundError: there is no such file.
     """
-    text = ""
     try:
-        text = path.read_text(encoding="utf-8")
-        node = _composed(text)
+        raw = path.read_bytes()
     except FileNotFoundError:
         raise
-    except (OSError, UnicodeDecodeError) as reason:
-        raise RecipeError(f"{called}: cannot be read as UTF-8 text ({reason})") from reason
-    except yaml.YAMLError as reason:
+    except OSError as reason:
+        raise RecipeError(f"{called}: cannot be read ({reason})") from reason
+    text = ""
+    try:
+        text = raw.decode("utf-8")
+        node = _composed(text)
+    except UnicodeDecodeError as reason:
+        line = raw.count(b"\n", 0, reason.start) + 1
+        raise RecipeError(f"{called}:{line}: byte 0x{raw[reason.start]:02x} is not UTF-8; {_advice(raw)}") from reason
+    except YAMLError as reason:
         line, problem = yaml_problem(reason, text)
         raise RecipeError(f"{called}:{line}: not valid YAML: {problem}") from reason
-    except RecursionError as reason:
-        raise RecipeError(f"{called}: not a recipe: brackets within brackets, too many of them") from reason
     if not isinstance(node, yaml.MappingNode):
         raise RecipeError(f"{called}: a recipe is a mapping such as `name: ...`, `data: ...`")
     origins: dict[str, str] = {}
     return Layer(_values(node, called, "", origins), origins)
 
 
-def yaml_problem(reason: Exception, text: str = "") -> tuple[int, str]:
+def _advice(raw: bytes) -> str:
+    encoding = "UTF-16" if raw.startswith((b"\xff\xfe", b"\xfe\xff")) else "GB18030"
+    return f"save the file as UTF-8, for instance with iconv -f {encoding} -t UTF-8 if it is {encoding}"
+
+
+def yaml_value(text: str) -> Any:
+    """The value of a YAML text, None if it has none. Whatever is wrong with it is a YAMLError (`yaml_problem`)."""
+    node = _composed(text)
+    return None if node is None else _value_of(node)
+
+
+def yaml_problem(reason: YAMLError, text: str = "") -> tuple[int, str]:
     """The line, from 1, of an error in a YAML text, and in one sentence what PyYAML says of it in several lines."""
     if not isinstance(reason, yaml.MarkedYAMLError) or reason.problem_mark is None:
         position = getattr(reason, "position", 0)  # of a character that YAML cannot hold
@@ -82,11 +107,46 @@ def yaml_problem(reason: Exception, text: str = "") -> tuple[int, str]:
 
 
 def _composed(text: str) -> yaml.Node | None:
-    """The nodes of a YAML text: from libyaml, which is several times as fast, if PyYAML was built with it."""
+    """The nodes of a YAML text: from libyaml, which is several times as fast, if PyYAML was built with it.
+
+    They have at most MAX_LEVELS levels and none contains itself, so that functions may call themselves for each level.
+    """
     try:
-        return yaml.compose(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except yaml.YAMLError:
-        return yaml.compose(text, Loader=yaml.SafeLoader)  # its errors show the place
+        node = _composed_by(getattr(yaml, "CSafeLoader", yaml.SafeLoader), text)
+    except YAMLError:
+        node = _composed_by(yaml.SafeLoader, text)  # its errors show the place
+    if node is not None:
+        _levels(node, {})
+    return node
+
+
+def _composed_by(loader: Any, text: str) -> yaml.Node | None:
+    level = 0
+    for event in yaml.parse(text, Loader=loader):  # before nodes are made, which takes a call within a call per level
+        level += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        _check_levels(level, event.start_mark)
+    return yaml.compose(text, Loader=loader)
+
+
+def _levels(node: yaml.Node, known: dict[int, int]) -> int:
+    """How many lists and mappings of a node are within one another, with those that it takes from other places (`*m`).
+    `known` maps the ids of nodes to their levels, to 0 as long as they are counted."""
+    if isinstance(node, yaml.ScalarNode):
+        return 0
+    if id(node) not in known:
+        known[id(node)] = 0
+        inner = chain.from_iterable(node.value) if isinstance(node, yaml.MappingNode) else node.value
+        known[id(node)] = 1 + max((_levels(one, known) for one in inner), default=0)
+        _check_levels(known[id(node)], node.start_mark)
+    elif known[id(node)] == 0:
+        raise yaml.composer.ComposerError(None, None, "a value contains itself", node.start_mark)
+    return known[id(node)]
+
+
+def _check_levels(level: int, mark: Any) -> None:
+    if level > MAX_LEVELS:
+        problem = f"more than {MAX_LEVELS} levels of lists and mappings within one another"
+        raise yaml.composer.ComposerError(None, None, problem, mark)
 
 
 def _values(node: yaml.MappingNode, called: str, prefix: str, origins: dict[str, str]) -> Settings:
@@ -106,13 +166,32 @@ def _values(node: yaml.MappingNode, called: str, prefix: str, origins: dict[str,
 
 
 def _scalar(node: yaml.Node, where: str) -> Any:
-    loader = yaml.SafeLoader("")
+    try:
+        return _value_of(node)
+    except YAMLError as reason:
+        raise RecipeError(f"{where}: not a value of YAML: {yaml_problem(reason)[1]}") from reason
+
+
+def _value_of(node: yaml.Node) -> Any:
+    loader = _Constructor("")
     try:
         return loader.construct_object(node, deep=True)
-    except (yaml.YAMLError, ValueError) as reason:  # ValueError: of 2020-13-45, which has the form of a date
-        raise RecipeError(f"{where}: not a value of YAML: {yaml_problem(reason)[1]}") from reason
     finally:
         loader.dispose()
+
+
+class _Constructor(yaml.SafeLoader):
+    """Makes values of nodes. What PyYAML raises for some that it cannot make becomes a YAMLError with the place."""
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        try:
+            return super().construct_object(node, deep=deep)
+        except _NO_VALUE as reason:
+            tag = f"!!{node.tag.rpartition(':')[2]}"
+            problem = (
+                str(reason) if isinstance(reason, ValueError) else f"{str(node.value)[:80]!r} is no value of {tag}"
+            )
+            raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark) from reason
 
 
 def _merge(base: Settings, changes: Mapping[str, Any]) -> Settings:
