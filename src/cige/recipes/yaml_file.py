@@ -15,13 +15,8 @@ from cige.errors import RecipeError
 from cige.recipes.settings import Settings
 
 MAX_LEVELS = 100  # lists and mappings within one another; libyaml would overflow its stack at some 100,000
-_NO_VALUE = (
-    ValueError,
-    LookupError,
-    AttributeError,
-    TypeError,
-    ArithmeticError,
-)  # of 2020-13-45, !!bool x, !!int "", ...
+# What PyYAML raises for 2020-13-45, !!bool x, !!int "" and the like.
+_NO_VALUE = (ValueError, LookupError, AttributeError, TypeError, ArithmeticError)
 
 
 @dataclass(frozen=True)
