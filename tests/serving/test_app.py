@@ -34,7 +34,7 @@ def test_entities_are_those_of_the_library(client, ner):
 
 
 def test_a_label_that_differs_from_one_of_the_model_by_case_alone_is_told_in_the_log(client):
-    with pytest.warns(WordListWarning, match="label oRg, which is .*the model's is ORG"):
+    with pytest.warns(WordListWarning, match="label oRg, which is .*; if ORG is meant"):
         assert pairs(entities(client, "小红来了。", words=[{"text": "小红", "label": "oRg", "mode": "force"}]))
 
 
