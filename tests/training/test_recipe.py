@@ -176,7 +176,7 @@ def test_missing_file_and_bad_encoding(tmp_path: Path) -> None:
     path = tmp_path / "r.yaml"
     for encoding, message in (
         ("gb18030", "r.yaml:2: byte 0x.. is not UTF-8; save the file as UTF-8, .* -f GB18030"),
-        ("utf-16", "r.yaml:1: byte 0xff is not UTF-8; save the file as UTF-8, .* -f UTF-16"),
+        ("utf-16", "r.yaml:1: byte 0xff is not UTF-8; this is UTF-16; save the file as UTF-8, .* -f UTF-16"),
     ):
         path.write_bytes("data: {}\nname: 微博\n".encode(encoding))
         with pytest.raises(RecipeError, match=message):

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 
 from cige.commands.options import at_least, minutes
 from cige.errors import CigeError
+from cige.text.counted import counted
 
 if TYPE_CHECKING:
     from cige.leaderboard.cells import Cell
@@ -140,7 +141,7 @@ def run_merge(args: argparse.Namespace) -> int:
     finally:
         for problem in problems:
             _tell_skipped(problem)
-    skipped = f"; skipped {len(problems)} that are no results" if problems else ""
+    skipped = f"; skipped {counted(len(problems), 'file')} without a result" if problems else ""
     print(f"{len(new)} new results in {args.results}{skipped}")
     return 1 if problems else 0
 

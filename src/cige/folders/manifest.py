@@ -54,7 +54,7 @@ def entry_of(path: Path) -> FileEntry:
         files = sorted(file for file in path.rglob("*") if file.is_file())
         listing = {file.relative_to(path).as_posix(): entry_of(file) for file in files}
         n_bytes = sum(entry["bytes"] for entry in listing.values())
-    import hashlib
+    import hashlib  # as in `sha256`: a process that only reads texts does not need it
 
     return {"bytes": n_bytes, "sha256": hashlib.sha256(to_json(listing, sort_keys=True).encode()).hexdigest()}
 

@@ -33,7 +33,7 @@ NO_TEXT = "label and mode must be strings"
 BAD_COUNT = "count is not a whole number"
 UNCLOSED = 'quote (") that is not closed'
 NO_HEADER = "looks like a header; name its columns word, label, mode and count"
-NOT_FIRST = "tells the separator, which only the first line may; remove it, or give joined files one by one"
+NOT_FIRST = "states the separator, which only the first line may do; remove it, or give joined files one by one"
 TOO_MANY = f"more columns than {', '.join(COLUMNS)}"
 LABEL_OF_POS = {"nr": "PER", "nrt": "PER", "nrfg": "PER", "ns": "LOC", "nt": "ORG", "nz": None}
 """The labels that jieba's parts of speech of names mean; nz are names of other kinds."""

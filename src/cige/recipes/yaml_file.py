@@ -13,6 +13,7 @@ from yaml import YAMLError
 
 from cige.errors import RecipeError
 from cige.recipes.settings import Settings
+from cige.text.encodings import how_to_convert
 
 MAX_LEVELS = 100  # lists and mappings within one another; libyaml would overflow its stack at some 100,000
 # What PyYAML raises for 2020-13-45, !!bool x, !!int "" and the like.
@@ -68,7 +69,8 @@ def read_layer(path: Path, *, called: str) -> Layer:
         node = _composed(text)
     except UnicodeDecodeError as reason:
         line = raw.count(b"\n", 0, reason.start) + 1
-        raise RecipeError(f"{called}:{line}: byte 0x{raw[reason.start]:02x} is not UTF-8; {_advice(raw)}") from reason
+        problem = f"byte 0x{raw[reason.start]:02x} is not UTF-8; {how_to_convert(raw)}"
+        raise RecipeError(f"{called}:{line}: {problem}") from reason
     except YAMLError as reason:
         line, problem = yaml_problem(reason, text)
         raise RecipeError(f"{called}:{line}: not valid YAML: {problem}") from reason
@@ -76,11 +78,6 @@ def read_layer(path: Path, *, called: str) -> Layer:
         raise RecipeError(f"{called}: a recipe is a mapping such as `name: ...`, `data: ...`")
     origins: dict[str, str] = {}
     return Layer(_values(node, called, "", origins), origins)
-
-
-def _advice(raw: bytes) -> str:
-    encoding = "UTF-16" if raw.startswith((b"\xff\xfe", b"\xfe\xff")) else "GB18030"
-    return f"save the file as UTF-8, for instance with iconv -f {encoding} -t UTF-8 if it is {encoding}"
 
 
 def yaml_value(text: str) -> Any:
@@ -140,7 +137,7 @@ def _levels(node: yaml.Node, known: dict[int, int]) -> int:
 
 def _check_levels(level: int, mark: Any) -> None:
     if level > MAX_LEVELS:
-        problem = f"more than {MAX_LEVELS} levels of lists and mappings within one another"
+        problem = f"more than {MAX_LEVELS} levels of lists and mappings"
         raise yaml.composer.ComposerError(None, None, problem, mark)
 
 
