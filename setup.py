@@ -36,6 +36,7 @@ HEADERS = (
     "product",
     "product_narrow",
     "product_pairs",
+    "product_sparse",
     "integers16",
     "bfloat16_pairs",
     "transpose",

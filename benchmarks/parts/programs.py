@@ -4,7 +4,9 @@ A program loads what it needs when it is made, so that no loading is in its time
 """
 
 import json
+import os
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -15,7 +17,8 @@ from typing import Any
 from cige.data.sentence import Span
 from cige.errors import CigeError
 
-WORKER = Path(__file__).with_name("lac_worker.py")
+LAC_WORKER = Path(__file__).with_name("lac_worker.py")
+PROGRAM_WORKER = "benchmarks.parts.program_worker"
 BATCH = 32
 JIEBA = {"nr": "PER", "nrt": "PER", "nrfg": "PER", "ns": "LOC", "nt": "ORG"}
 LAC = {"PER": "PER", "LOC": "LOC", "ORG": "ORG", "nr": "PER", "ns": "LOC", "nt": "ORG"}
@@ -63,9 +66,31 @@ def jieba() -> Program:
 
 def lac(python: str) -> Program:
     """Baidu's LAC 2.1.2, by the interpreter that has it (lac_worker.py says how that is made)."""
-    command = [python, str(WORKER)]
+    return in_worker("LAC", [python, str(LAC_WORKER)], lambda words: spans_of_words(zip(*words, strict=True), LAC))
+
+
+def alone(program: str, *arguments: str, name: str | None = None) -> Program:
+    """The program that a function of this module makes, in a process of its own (see program_worker.py)."""
+    command = [sys.executable, "-m", PROGRAM_WORKER, program, *arguments]
+    where = {"PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))}  # this package may be in the current folder
+    return in_worker(name or program, command, lambda spans: [Span(*span) for span in spans], where)
+
+
+def in_worker(
+    name: str,
+    command: Sequence[str],
+    spans_of_answer: Callable[[Any], list[Span]],
+    environment: Mapping[str, str] | None = None,
+) -> Program:
+    """A program that a process runs: it reads [texts, batch size] and writes [an answer for each text, seconds]."""
     process = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8", bufsize=1
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+        bufsize=1,
+        env=os.environ | (environment or {}),
     )
     assert process.stdin is not None and process.stdout is not None
     given, answers = process.stdin, process.stdout
@@ -78,12 +103,12 @@ def lac(python: str) -> Program:
             given.flush()
             line = answers.readline()
         if not line:
-            raise CigeError(f"LAC's worker ended with code {process.wait()}; what it said stands above")
+            raise CigeError(f"{name}'s worker ended with code {process.wait()}; what it said stands above")
         found, used[0] = json.loads(line)
-        return [spans_of_words(zip(*words, strict=True), LAC) for words in found]
+        return [spans_of_answer(answer) for answer in found]
 
     find(["预热"], BATCH)
-    return Program("LAC", find, lambda: used[0])
+    return Program(name, find, lambda: used[0])
 
 
 def hanlp(model: str) -> Program:

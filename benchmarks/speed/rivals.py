@@ -3,9 +3,9 @@
 Text to entities: the development parts of Weibo and CLUENER, the last texts of MSRA's training part, and these cut to
 pieces of one length. A ratio is the median of those of rounds in which the programs were timed one after the other, so
 that what else the machine does at the time counts for all. With one thread the seconds are those of the processor, with
-more they are elapsed. jieba reads text by text, whatever the batch size. Start-up is that of a process of its own, from
-its begin to its first answer, and the memory is the most that it had resident; medians of five. Without --lac-python
-LAC is left out.
+more they are elapsed. Each program has a process to itself; jieba reads text by text, whatever the batch size. Start-up
+is that of a process from its begin to its first answer, and the memory is the most that it had resident; medians of
+five. Without --lac-python LAC is left out.
 """
 
 import resource
@@ -57,9 +57,9 @@ def bench(
 
         export_onnx(LatticeModel.load(folder), Path(work) / "onnx")
         rivals: list[programs.Program] = [
-            programs.cige(folder),
-            programs.cige(f"{work}/onnx", name="ONNX"),
-            programs.jieba(),
+            programs.alone("cige", folder),
+            programs.alone("cige", f"{work}/onnx", name="ONNX"),
+            programs.alone("jieba"),
         ]
         starts = {
             "cige": (sys.executable, FIRST_ANSWERS["cige"], folder),
@@ -68,7 +68,7 @@ def bench(
         }
         if lac_python is not None:
             rivals.append(programs.lac(lac_python))
-            starts["LAC"] = (lac_python, FIRST_ANSWERS["LAC"], str(programs.WORKER.parent))
+            starts["LAC"] = (lac_python, FIRST_ANSWERS["LAC"], str(programs.LAC_WORKER.parent))
         read = texts_by_length(data_dir, texts, lengths) | {"CLUENER dev": texts_of(data_dir, "cluener", "dev")[:texts]}
         rows = races(rivals, read, n_rounds=rounds, elapsed=threads > 1)
         return {"rivals": rows, "starts": bench_starts(starts)}

@@ -72,6 +72,7 @@ void check_product(void *library) {
   uint64_t state = 1;
   float *x = numbers(m * n_in, 1, &state), *weight = numbers(n_out * n_in, 1, &state);
   float *bias = numbers(n_out, 1, &state), *y = floats(m * n_out), *scales = floats(n_out);
+  float *some = floats(m * n_in), *sparse = floats(m * n_out);
   double *wanted = room((size_t)(m * n_out), sizeof(double)), *rounded = room((size_t)(n_out * n_in), sizeof(double));
   for (int64_t precision = FLOAT32; precision <= INT16; precision++) {
     if (!has_precision(precision)) {
@@ -93,6 +94,12 @@ void check_product(void *library) {
     multiply(&linear, x, m, y, RELU);
     snprintf(what, sizeof what, "product in %s", names[precision]);
     compare(what, y, wanted, m * n_out, least[precision]);
+    for (int64_t k = 0; k < m * n_in; k++) some[k] = k % 7 > 1 ? 0 : x[k];
+    multiply(&linear, some, m, y, RELU);
+    multiply(&linear, some, m, sparse, RELU | SPARSE);
+    for (int64_t k = 0; k < m * n_out; k++) wanted[k] = y[k];
+    snprintf(what, sizeof what, "sparse product in %s", names[precision]);
+    compare(what, sparse, wanted, m * n_out, 0);
   }
 }
 

@@ -10,9 +10,9 @@ from runtime_forms import LEVELS
 from cige.runtime import native
 from cige.runtime.native import address
 from cige.runtime.packed_linear import PackedLinear, aligned
-from cige.runtime.precision import BFLOAT16, FLOAT32, INT8, INT16, available, to_bfloat16, to_int8, to_int16
+from cige.runtime.precision import BFLOAT16, FLOAT32, INT8, INT16, PRECISIONS, available, to_bfloat16, to_int8, to_int16
 
-PLAIN, ADD, RELU = 0, 1, 2
+PLAIN, ADD, RELU, SPARSE = 0, 1, 2, 4
 
 
 def with_precision(precision: str) -> list[str]:
@@ -56,6 +56,24 @@ def test_products_in_int16(level, shape, mode):
         return np.concatenate([widened(*to_int16(x[:, k : k + 512])) for k in range(0, x.shape[1], 512)], 1)
 
     check_product(level, shape, mode, INT16, in_parts, lambda weight: widened(*to_int16(weight)))
+
+
+@pytest.mark.parametrize("share", [0, 0.02, 0.3, 0.9])
+@pytest.mark.parametrize("mode", [PLAIN, ADD, RELU])
+@pytest.mark.parametrize(("level", "precision"), [(level, p) for p in PRECISIONS for level in with_precision(p)])
+def test_that_most_numbers_may_be_zero_changes_no_bit(level, precision, mode, share):
+    """Whatever share of the numbers is not 0, for rows of one, two and three panels and of one and two parts."""
+    rng, library = np.random.default_rng(3), native.load(level)
+    for n_rows, n_in, n_out in ((1, 1, 1), (5, 33, 16), (27, 480, 40), (61, 700, 160)):
+        weight, bias = rng.normal(size=(n_out, n_in)).astype(np.float32), rng.normal(size=n_out).astype(np.float32)
+        packed = PackedLinear(library, weight, bias, precision=precision)
+        x, start = aligned(n_rows * n_in), rng.normal(size=n_rows * packed.n_out).astype(np.float32)
+        x[:] = rng.normal(size=x.shape) * (rng.random(x.shape) < share * rng.random(x.shape) * 2)
+        dense, sparse = aligned(len(start)), aligned(len(start))
+        dense[:], sparse[:] = start, start
+        library.one_product(packed.struct, address(x), n_rows, address(dense), mode)
+        library.one_product(packed.struct, address(x), n_rows, address(sparse), mode | SPARSE)
+        np.testing.assert_array_equal(sparse, dense)
 
 
 @pytest.mark.parametrize(("level", "precision"), [(level, p) for p in (INT8, INT16) for level in with_precision(p)])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import pytest
@@ -74,15 +76,25 @@ def test_lac_behind_its_pipe(monkeypatch, tmp_path):
         "    print(json.dumps([[words for _ in json.loads(line)[0]], 1.5]), flush=True)\n",
         encoding="utf-8",
     )
-    monkeypatch.setattr(programs, "WORKER", worker)
+    monkeypatch.setattr(programs, "LAC_WORKER", worker)
     program = programs.lac(sys.executable)
     assert program.read([TEXT]) == EXPECTED and program.processor_seconds() == 1.5
+
+
+def test_cige_in_a_process_of_its_own_without_pytorch():
+    program = programs.alone("cige", name="ours")
+    assert program.name == "ours" and program.read([TEXT]) == EXPECTED == programs.cige().read([TEXT])
+    seconds = program.processor_seconds()
+    program.read([TEXT] * 64)
+    assert program.processor_seconds() > seconds
+    code = "import sys, benchmarks.parts.program_worker; sys.exit('torch' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(programs.__file__).parents[2])
 
 
 def test_a_worker_that_ends_is_told(monkeypatch, tmp_path):
     worker = tmp_path / "worker.py"
     worker.write_text("raise SystemExit(3)\n")
-    monkeypatch.setattr(programs, "WORKER", worker)
+    monkeypatch.setattr(programs, "LAC_WORKER", worker)
     with pytest.raises(CigeError, match="ended with code 3"):
         programs.lac(sys.executable)
 

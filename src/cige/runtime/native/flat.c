@@ -160,7 +160,7 @@ static int read_group(Worker *worker, int64_t b0, int64_t b1) {
            layer->attention_norm.bias);
     }
     product(&layer->ff_in, 0, layer->ff_in.n_panels, attended, step, n_asking, hidden, ff_step, RELU);
-    product(&layer->ff_out, 0, layer->ff_out.n_panels, hidden, ff_step, n_asking, changed, step, PLAIN);
+    product(&layer->ff_out, 0, layer->ff_out.n_panels, hidden, ff_step, n_asking, changed, step, SPARSE);
     for (int64_t i = 0; i < n_asking; i++) {
       const float *row = changed + i * step;
       norm(nodes + i * wide, row, f->residual ? attended + i * step : row, f->width, layer->ff_norm.weight,

@@ -29,7 +29,8 @@ enum { FLOAT32 = 0, BFLOAT16 = 1, INT8 = 2, INT16 = 3 }; /* of weights and rows 
   F(S, const float *, scales) /* [n_panels * PANEL]: what INT8 and INT16 weights are multiplied by; NULL otherwise */
 DEFINE(Linear, LINEAR);
 
-enum { PLAIN = 0, ADD = 1, RELU = 2 }; /* ADD: to what is in y, and no bias */
+/* ADD: to what is in y, and no bias. SPARSE: most numbers of x may be 0, which changes no result. */
+enum { PLAIN = 0, ADD = 1, RELU = 2, SPARSE = 4 };
 
 /* Panels [first, last) of m rows; y has room for whole panels, x_step and y_step floats lie between rows. */
 void product(const Linear *linear, int64_t first, int64_t last, const float *x, int64_t x_step, int64_t m, float *y,

@@ -65,6 +65,9 @@ int64_t int8_offset(void) { return 128; }
 
 #define TARGET
 #define GROUP 2
+#if defined(__AVX2__)
+#define SPARSE_PANELS 2
+#endif
 #define AT_ONCE 4 /* two instructions and a register between them for each product; more rows are not faster */
 
 typedef ints_t sums_t;

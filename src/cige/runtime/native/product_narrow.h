@@ -11,7 +11,7 @@
      add_group(sums, weights, groups) -> sums_t
      finished(sums, factors, start, scales) -> vector_t   the result, added to `start`
    ADD_LANE(sums, weights, groups, lane), where it is defined, is add_group with one of four groups, so that these are
-   one load. Where PAIRS is defined, a group fills 64 bits, and instead of first_sums and add_group there is
+   one load. SPARSE_PANELS, where it is defined, is what product_sparse.h asks for. Where PAIRS is defined, a group fills 64 bits, and instead of first_sums and add_group there is
      add_squares(sums, weights, groups) -> sums_t   two rows' groups with two outputs', as product_pairs.h says */
 
 #include "product.h"
@@ -39,6 +39,18 @@ typedef struct {
   int64_t y_step, n_groups;
   int relu;
 } Block;
+
+/* The results of a row and a panel of the block. */
+INLINE void finish_row(const Block *b, int64_t row, int64_t panel, const sums_t *sums) {
+UNROLL(2)
+  for (int v = 0; v < 2; v++) {
+    const int64_t at = panel * PANEL + v * WIDTH;
+    vector_t *to = vectors(b->y + row * b->y_step + at);
+    const vector_t zero = {0}, start = b->start ? *const_vectors(b->start + at) : *to;
+    const vector_t y = finished(sums[v], b->factors + row, start, b->scales ? b->scales + at : NULL);
+    *to = b->relu ? higher(y, zero) : y;
+  }
+}
 
 #ifdef PAIRS
 #include "product_pairs.h"
@@ -76,14 +88,7 @@ UNROLL(12)
     }
   }
 UNROLL(12)
-  for (int r = 0; r < rows; r++)
-UNROLL(2)
-    for (int v = 0; v < 2; v++) {
-      vector_t *to = vectors(b->y + r * b->y_step) + v;
-      const vector_t zero = {0}, start = b->start ? const_vectors(b->start)[v] : *to;
-      const vector_t y = finished(sum[r][v], b->factors + r, start, b->scales ? b->scales + v * WIDTH : NULL);
-      *to = b->relu ? higher(y, zero) : y;
-    }
+  for (int r = 0; r < rows; r++) finish_row(b, r, 0, sum[r]);
 }
 #endif
 
@@ -111,6 +116,10 @@ static TARGET void rows_of_block(int64_t rows, const Block *b) {
   }
 }
 
+#ifdef SPARSE_PANELS
+#include "product_sparse.h"
+#endif
+
 /* How many to take of `left` in `parts` parts of nearly the same size. */
 static inline int64_t share_of(int64_t left, int64_t parts) { return (left + parts - 1) / parts; }
 
@@ -130,10 +139,21 @@ static TARGET void product_narrow(const Linear *linear, int64_t first, int64_t l
       for (int64_t r = 0; r < rows; r++)
         factors[r] = narrow(groups + r * (NARROW_DEPTH / GROUP), x + r * x_step + k, n, linear);
 #endif
-      for (int64_t p = first; p < last; p++) {
-        Block b = {.panel = (const group_t *)linear->panels + (p * n_groups + k / GROUP) * PANEL, .y_step = y_step,
-                   .start = is_first ? linear->bias + p * PANEL : NULL, .n_groups = GROUPS(n),
-                   .scales = linear->scales ? linear->scales + p * PANEL : NULL, .relu = is_last && (mode & RELU)};
+      Block b = {.panel = (const group_t *)linear->panels + (first * n_groups + k / GROUP) * PANEL, .y_step = y_step,
+                 .start = is_first ? linear->bias + first * PANEL : NULL, .n_groups = GROUPS(n),
+                 .scales = linear->scales ? linear->scales + first * PANEL : NULL, .relu = is_last && (mode & RELU)};
+#ifdef SPARSE_PANELS
+      if (mode & SPARSE) {
+        Active active;
+        list_active(&active, groups, rows, b.n_groups);
+        if (4 * active.n_all < 3 * rows * b.n_groups) {
+          b.x = groups, b.factors = factors, b.y = y;
+          sparse_rows(b, rows, last - first, n_groups * PANEL, &active);
+          continue;
+        }
+      }
+#endif
+      for (int64_t p = first; p < last; p++, b.panel += n_groups * PANEL) {
         for (int64_t blocks = share_of(rows, AT_ONCE), done = 0, now; blocks > 0; blocks--, done += now) {
           now = share_of(share_of(rows - done, TOGETHER), blocks) * TOGETHER;
           if (TOGETHER > 1 && now > rows - done) now = rows - done;
@@ -141,6 +161,8 @@ static TARGET void product_narrow(const Linear *linear, int64_t first, int64_t l
           b.y = y + (p - first) * PANEL + done * y_step;
           rows_of_block(now, &b);
         }
+        if (b.start) b.start += PANEL;
+        if (b.scales) b.scales += PANEL;
       }
     }
   }

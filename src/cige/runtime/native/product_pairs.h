@@ -48,13 +48,13 @@ UNROLL(6)
     }
   }
 UNROLL(12)
-  for (int r = 0; r < rows; r++)
+  for (int r = 0; r < rows; r++) {
+    sums_t sums[2];
 UNROLL(2)
     for (int v = 0; v < 2; v++) {
-      vector_t *to = vectors(b->y + r * b->y_step) + v;
-      const vector_t zero = {0}, start = b->start ? const_vectors(b->start)[v] : *to;
-      const sums_t *square = sum[r / 2] + 2 * v, sums = r % 2 ? second_row(square) : first_row(square);
-      const vector_t y = finished(sums, b->factors + r, start, b->scales ? b->scales + v * WIDTH : NULL);
-      *to = b->relu ? higher(y, zero) : y;
+      const sums_t *square = sum[r / 2] + 2 * v;
+      sums[v] = r % 2 ? second_row(square) : first_row(square);
     }
+    finish_row(b, r, 0, sums);
+  }
 }
