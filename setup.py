@@ -132,7 +132,7 @@ CALLED = {
         "vocabulary_gradient",
     ],
     "runtime": [
-        *("panel_width", "group_bytes", "has_precision", "int8_bytes", "int8_offset", "one_product", "fill_codes"),
+        *("panel_width", "group_bytes", "has_precision", "whole_bytes", "int8_offset", "one_product", "fill_codes"),
         *("rows_of_lattices", "flat_emissions", "read_chain", "lstm_layer", "read_lattices", "source_checksum"),
         *("layout_of_structs", "check_model"),
     ],
@@ -235,8 +235,8 @@ def kernels(level: str, options: list[str]) -> Extension:
 
 
 def runtime(level: str, options: list[str]) -> Extension:
-    names = ["product", "product_bf16", "product_int8", "attention", "attention_bf16", "attention_int16", "flat"]
-    names += ["chain", "marginals", "lengths", "rules", "rows", "spans", "lstm", "layout", "check_model"]
+    names = ["product", "product_bf16", "product_int8", "product_avxvnni", "attention", "attention_bf16"]
+    names += ["attention_int16", "flat", "chain", "marginals", "lengths", "rules", "rows", "spans", "lstm", "layout", "check_model"]
     module = f"_runtime_{level}"
     sources = sorted([*Path(RUNTIME).glob("*.[ch]"), *Path(NATIVE).glob("*.h")], key=lambda file: file.name)
     checksum = zlib.crc32(b"".join(file.read_bytes() for file in sources))  # see runtime/native/__init__.py

@@ -49,9 +49,9 @@ WORKERS = ("sw.js", "worker.js")  # what keeps all other files in the browser, a
 RUNTIME = "cige.wasm"
 COPIED = ("manifest.json", "lexicon/manifest.json", "lexicon/user.json")  # of a model folder, besides its arrays
 SOURCES = (
-    *(f"runtime/native/{name}.c" for name in ("product", "product_bf16", "product_int8", "attention")),
-    *(f"runtime/native/{name}.c" for name in ("attention_bf16", "attention_int16", "flat", "chain", "lengths")),
-    *(f"runtime/native/{name}.c" for name in ("marginals", "rules", "rows", "spans", "layout", "check_model")),
+    *(f"runtime/native/{name}.c" for name in ("product", "product_bf16", "product_int8", "product_avxvnni")),
+    *(f"runtime/native/{name}.c" for name in ("attention", "attention_bf16", "attention_int16", "flat", "chain")),
+    *(f"runtime/native/{name}.c" for name in ("lengths", "marginals", "rules", "rows", "spans", "layout", "check_model")),
     "lexicon/trie.c",
 )
 EXPORTED = (

@@ -20,17 +20,18 @@ static float *packed(const float *weight, int64_t n_out, int64_t n_in, int64_t p
   return panels;
 }
 
-/* How a library packs narrow weights: bytes of a group and of a whole number of INT8, and what is added to the latter.
- */
+/* How a library packs narrow weights: bytes of a group, those of a whole number, and what is added to one of a byte. */
 typedef struct {
-  int64_t group, whole, added;
+  int64_t group;
+  HasPrecision whole;
+  int64_t added;
 } Packing;
 
 /* The same in groups: bfloat16 numbers, or whole numbers of 16 or 8 bits. `rounded` is given the weights that they
    stand for. */
 static uint8_t *narrowed(const float *weight, int64_t n_out, int64_t n_in, int64_t panel, int64_t precision, Packing in,
                          float *scales, double *rounded) {
-  const int64_t bytes = precision == BFLOAT16 ? 2 : in.whole, of_group = in.group / bytes;
+  const int64_t bytes = precision == BFLOAT16 ? 2 : in.whole(precision), of_group = in.group / bytes;
   const int64_t n_groups = (n_in + of_group - 1) / of_group, added = bytes == 1 ? in.added : 0;
   uint8_t *panels = room((size_t)(n_out * n_groups), (size_t)in.group);
   for (int64_t o = 0; o < n_out; o++) {
@@ -64,7 +65,7 @@ void check_product(void *library) {
   const HasPrecision has_precision = (HasPrecision)function_of(library, "has_precision");
   const OneProduct multiply = (OneProduct)function_of(library, "one_product");
   const Packing packing = {((WidthOf)function_of(library, "group_bytes"))(),
-                           ((WidthOf)function_of(library, "int8_bytes"))(),
+                           (HasPrecision)function_of(library, "whole_bytes"),
                            ((WidthOf)function_of(library, "int8_offset"))()};
   const char *const names[] = {"float32", "bfloat16", "int8", "int16"};
   const double least[] = {1e-4, 0.1, 0.3, 0.02};

@@ -43,7 +43,7 @@ class PackedLinear:
             rows = in_groups(to_bfloat16(weight), 0, library.group_bytes())
         elif precision in (INT8, INT16):
             whole, scales = to_int8(weight) if precision == INT8 else to_int16(weight)
-            if library.int8_bytes() == 2:
+            if library.whole_bytes(library.constants[precision.upper()]) == 2:
                 rows = in_groups(whole.astype(np.int16).view(np.uint16), 0, library.group_bytes())
             else:
                 added = library.int8_offset()

@@ -2,10 +2,10 @@
 
 float32   everything in float32, at all levels
 bfloat16  weights, rows, queries, keys, values and relative spans in 16 bits, sums in float32 (AVX512-BF16; BF16 of ARM)
-int8      weights and rows of products in 8 bits with scales, sums in int32 (AVX512-VNNI, AVX2; SDOT or I8MM of ARM);
+int8      weights and rows of products in 8 bits with scales, sums in int32 (VNNI, AVX2; SDOT or I8MM of ARM);
           attention in bfloat16 or as in int16 if the processor supports one of them, and otherwise in float32
 int16     weights, rows, queries, keys and relative spans in 12 bits of 16, with scales, sums in int32 (AVX2, where it
-          is as fast as int8)
+          is as fast as int8 if there is no AVX-VNNI)
 
 In all of them, normalisation, softmax and the CRF use float32 or more. The results for a text do not depend on the
 other texts of its batch.
@@ -21,16 +21,20 @@ from cige.errors import ModelError
 from cige.runtime.native import Library
 
 FLOAT32, BFLOAT16, INT8, INT16 = "float32", "bfloat16", "int8", "int16"
-PRECISIONS = (FLOAT32, BFLOAT16, INT8, INT16)  # "auto" takes the last one
+PRECISIONS = (FLOAT32, BFLOAT16, INT8, INT16)  # "auto" takes the last one of `available`
 AUTO = "auto"
 INT16_NUMBERS = 512  # so many products of int16 numbers can be added without overflow
 
 
 def available(library: Library | None) -> tuple[str, ...]:
-    """The precisions that the compiled runtime supports on this processor; only float32 for NumPy (None)."""
+    """The precisions that the compiled runtime supports on this processor, from slow to fast; only float32 for NumPy
+    (None)."""
     if library is None:
         return (FLOAT32,)
-    return tuple(name for name in PRECISIONS if library.has_precision(library.constants[name.upper()]))
+    found = [name for name in PRECISIONS if library.has_precision(library.constants[name.upper()])]
+    if INT16 in found and library.whole_bytes(library.constants["INT8"]) == 1:  # AVX-VNNI
+        found.append(found.pop(found.index(INT8)))
+    return tuple(found)
 
 
 def chosen(

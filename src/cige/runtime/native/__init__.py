@@ -1,6 +1,7 @@
 """The runtime in C, called through ctypes; it has the same results as the NumPy implementation.
 
-product.c    products of rows with packed weights; product_bf16.c and product_int8.c: with weights of 16 or fewer bits
+product.c    products of rows with packed weights; product_bf16.c, product_int8.c and
+             product_avxvnni.c: with weights of 16 or fewer bits
 attention.c  FLAT's attention, with tables of relative spans; attention_bf16.c and attention_int16.c: in 16 bits
 flat.c       FLAT, from table rows to emissions
 lstm.c       a layer of a bidirectional LSTM
@@ -39,7 +40,7 @@ _ARRAY, _NUMBER = ctypes.c_void_p, ctypes.c_int64
 _FUNCTIONS: dict[str, tuple[Any, ...]] = {  # a name is that of a struct, which is given itself
     "panel_width": (),
     "has_precision": (_NUMBER,),
-    "int8_bytes": (),
+    "whole_bytes": (_NUMBER,),
     "int8_offset": (),
     "group_bytes": (),
     "one_product": ("Linear", _ARRAY, _NUMBER, _ARRAY, _NUMBER),

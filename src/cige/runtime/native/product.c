@@ -111,7 +111,7 @@ int64_t group_bytes(void) {
 
 int64_t has_precision(int64_t precision) {
   return precision == FLOAT32 || (precision == BFLOAT16 && has_bf16()) || (precision == INT8 && has_int8()) ||
-         (precision == INT16 && int8_bytes() == 2);
+         (precision == INT16 && whole_bytes(INT16));
 }
 
 void one_product(const Linear *linear, const float *x, int64_t m, float *y, int64_t mode) {

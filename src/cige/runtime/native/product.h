@@ -41,14 +41,17 @@ void product_bf16(const Linear *linear, int64_t first, int64_t last, const float
                   float *y, int64_t y_step, int mode);
 void product_int8(const Linear *linear, int64_t first, int64_t last, const float *x, int64_t x_step, int64_t m,
                   float *y, int64_t y_step, int mode);
+void product_avxvnni(const Linear *linear, int64_t first, int64_t last, const float *x, int64_t x_step, int64_t m,
+                     float *y, int64_t y_step, int mode); /* INT8, where has_avxvnni() */
 
 /* Whether this processor has the instructions, and the compiler of this level knew them. */
 int has_bf16(void);
 int has_int8(void);
+int has_avxvnni(void);
 int64_t has_precision(int64_t precision);
 int64_t panel_width(void);
-int64_t int8_bytes(void);  /* of a number in panels of INT8; 2 where there is INT16 too, 0 without either */
-int64_t int8_offset(void); /* what is added to these numbers */
+int64_t whole_bytes(int64_t precision); /* of a number in panels of INT8 or INT16; 0 where there is none */
+int64_t int8_offset(void); /* what is added to numbers of one byte */
 int64_t group_bytes(void); /* of the numbers of a row that stand side by side in panels of less than 32 bits */
 
 /* One product by itself, for tests, for measuring and for tables: y = x W^T + bias of m rows without gaps. */

@@ -3,9 +3,9 @@
    same sums at every level.
 
    AVX512-VNNI takes weights without sign, so they are kept with 128 added, and the sum begins with what that is too
-   much. AVX2 has no such instruction: its products of 8-bit numbers saturate if both have 8 bits. So there numbers are
-   kept in 16 bits, two in a group. This takes as long with 12 bits as with 8, so only AVX2 has INT16, and WebAssembly,
-   whose instructions are the same but half as wide.
+   much; AVX-VNNI has the same for AVX2 (product_avxvnni.c). AVX2 alone has no such instruction: its products of 8-bit
+   numbers saturate if both have 8 bits. So there numbers are kept in 16 bits, two in a group. This takes as long with 12
+   bits as with 8, so only AVX2 has INT16, and WebAssembly, whose instructions are the same but half as wide.
 
    ARM has instructions for 8-bit numbers with sign: SDOT for four of them in each lane, and SMMLA for eight in each of
    four sums. It has none that multiplies more numbers of 16 bits at once than of float32 (SMLAL, four), so no INT16. */
@@ -58,7 +58,7 @@ static inline TARGET vector_t finished(sums_t sums, const Factors *factors, vect
 #include "product_narrow.h"
 
 int has_int8(void) { return processor_has_vnni(); }
-int64_t int8_bytes(void) { return 1; }
+int64_t whole_bytes(int64_t precision) { return precision == INT8; }
 int64_t int8_offset(void) { return 128; }
 
 #elif defined(HAS_INTEGERS16)
@@ -96,8 +96,8 @@ static inline vector_t finished(sums_t sums, const Factors *factors, vector_t st
 #include "product_narrow.h"
 
 int has_int8(void) { return 1; }
-int64_t int8_bytes(void) { return 2; }
-int64_t int8_offset(void) { return 0; }
+int64_t whole_bytes(int64_t precision) { return precision == INT8 && has_avxvnni() ? 1 : 2; }
+int64_t int8_offset(void) { return 128; } /* of AVX-VNNI */
 
 #elif defined(__ARM_FEATURE_DOTPROD)
 #include "../../nn/native/maxima.h"
@@ -165,13 +165,13 @@ static inline vector_t finished(sums_t sums, const Factors *factors, vector_t st
 #include "product_narrow.h"
 
 int has_int8(void) { return 1; }
-int64_t int8_bytes(void) { return 1; }
+int64_t whole_bytes(int64_t precision) { return precision == INT8; }
 int64_t int8_offset(void) { return 0; }
 
 #else
 #define NO_INT8
 int has_int8(void) { return 0; }
-int64_t int8_bytes(void) { return 0; }
+int64_t whole_bytes(int64_t precision) { return (void)precision, 0; }
 int64_t int8_offset(void) { return 0; }
 #endif
 
@@ -180,6 +180,9 @@ void product_int8(const Linear *linear, int64_t first, int64_t last, const float
 #ifdef NO_INT8
   (void)linear, (void)first, (void)last, (void)x, (void)x_step, (void)m, (void)y, (void)y_step, (void)mode;
 #else
-  product_narrow(linear, first, last, x, x_step, m, y, y_step, mode);
+  if (linear->precision == INT8 && has_avxvnni())
+    product_avxvnni(linear, first, last, x, x_step, m, y, y_step, mode);
+  else
+    product_narrow(linear, first, last, x, x_step, m, y, y_step, mode);
 #endif
 }

@@ -104,6 +104,8 @@ static TARGET void rows_of_block(int64_t rows, const Block *b) {
 #if AT_ONCE > 4
     case 5: block(5, b); break;
     case 6: block(6, b); break;
+#endif
+#if AT_ONCE > 6
     case 7: block(7, b); break;
     case 8: block(8, b); break;
 #endif

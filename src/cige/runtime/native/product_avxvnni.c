@@ -1,0 +1,73 @@
+/* Products of 8-bit numbers by AVX-VNNI, which Intel's processors without AVX-512 have since 2021, and AMD's since 2024: as
+   AVX512-VNNI in product_int8.c, with vectors half as wide. So this is for the level avx2, whose other form of INT8 takes
+   two instructions for half as many products. */
+
+#include "product.h"
+
+#include "../../nn/native/processor.h"
+#include "integers16.h"
+
+#if defined(HAS_INTEGERS16) && defined(__AVX2__) && __has_include(<avxvnniintrin.h>)
+#define TARGET __attribute__((target("avxvnni")))
+#define GROUP 4
+
+typedef ints_t sums_t;
+typedef struct {
+  float scale;
+  int32_t first; /* -128 times the sum of the row's numbers, since 128 was added to the weights */
+} Factors;
+
+static inline TARGET __m256i whole(const float *x, int64_t k, int64_t n, float factor, ints_t *total) {
+  const __m256i numbers = _mm256_cvtps_epi32(up_to_end(x, k, n) * factor); /* to nearest, even */
+  *total += (ints_t)numbers;
+  return numbers;
+}
+
+static inline TARGET Factors narrow(uint32_t *groups, const float *x, int64_t n, const Linear *linear) {
+  (void)linear;
+  const float highest = highest_magnitude(x, n), factor = highest > 0 ? 127 / highest : 0;
+  ints_t total = {0};
+  for (int64_t k = 0; k < n; k += 4 * WIDTH) {
+    const __m256i low = _mm256_packs_epi32(whole(x, k, n, factor, &total), whole(x, k + WIDTH, n, factor, &total));
+    const __m256i high = _mm256_packs_epi32(whole(x, k + 2 * WIDTH, n, factor, &total),
+                                            whole(x, k + 3 * WIDTH, n, factor, &total));
+    /* In each half of a packed vector stand four of each of the four. */
+    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    const __m256i bytes = _mm256_permutevar8x32_epi32(_mm256_packs_epi16(low, high), order);
+    _mm256_storeu_si256((__m256i *)(groups + k / GROUP), bytes);
+  }
+  int32_t sum = 0;
+  for (int l = 0; l < WIDTH; l++) sum += total[l];
+  return (Factors){highest / 127, -128 * sum};
+}
+
+static inline TARGET sums_t first_sums(const Factors *factors) { return (sums_t){0} + factors->first; }
+
+static inline TARGET sums_t add_group(sums_t sums, ints_t weights, ints_t groups) {
+  return (sums_t)_mm256_dpbusd_avx_epi32((__m256i)sums, (__m256i)weights, (__m256i)groups);
+}
+
+static inline TARGET vector_t finished(sums_t sums, const Factors *factors, vector_t start, const float *scales) {
+  return add_product(start, floats_of(sums) * factors->scale, *const_vectors(scales));
+}
+
+#include "product_narrow.h"
+
+int has_avxvnni(void) {
+  static int answer = -1; /* the instruction that asks takes long, above all in virtual machines */
+  if (answer < 0) answer = processor_has_avxvnni();
+  return answer;
+}
+
+void product_avxvnni(const Linear *linear, int64_t first, int64_t last, const float *x, int64_t x_step, int64_t m,
+                     float *y, int64_t y_step, int mode) {
+  product_narrow(linear, first, last, x, x_step, m, y, y_step, mode);
+}
+
+#else
+int has_avxvnni(void) { return 0; }
+void product_avxvnni(const Linear *linear, int64_t first, int64_t last, const float *x, int64_t x_step, int64_t m,
+                     float *y, int64_t y_step, int mode) {
+  (void)linear, (void)first, (void)last, (void)x, (void)x_step, (void)m, (void)y, (void)y_step, (void)mode;
+}
+#endif
