@@ -1,6 +1,7 @@
-/* Products of 8-bit numbers by AVX-VNNI, which Intel's processors without AVX-512 have since 2021, and AMD's since 2024: as
-   AVX512-VNNI in product_int8.c, with vectors half as wide. So this is for the level avx2, whose other form of INT8 takes
-   two instructions for half as many products. */
+/* Products of 8-bit numbers by AVX-VNNI, for the level avx2.
+
+   Intel's processors without AVX-512 have it since 2021, and AMD's since 2024. It is AVX512-VNNI of product_int8.c with
+   vectors half as wide; the other form of INT8 at this level takes two instructions for half as many products. */
 
 #include "product.h"
 
