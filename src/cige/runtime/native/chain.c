@@ -117,7 +117,14 @@ static int64_t read_sentence(const Held *h, Room *w, int64_t n, const Families *
     n_spans = without_forced(h, spans, spans_within_lengths(trained, h, families, unary, n, w->best, spans));
   }
   if (!n_spans && !h->n_typed) return 0; /* no marginals are needed */
-  find_marginals(c, w, n);
+  int64_t first_end = n - 1, last_start = 0; /* a span needs alpha where it begins, and beta where it ends */
+  for (int64_t k = 0; k < n_spans + h->n_typed; k++) {
+    const int32_t *typed = k < n_spans ? NULL : h->typed + 2 * (k - n_spans);
+    const int64_t start = typed ? typed[0] : spans[k].start, end = typed ? typed[1] : spans[k].end;
+    first_end = end - 1 < first_end ? end - 1 : first_end;
+    last_start = start > last_start ? start : last_start;
+  }
+  find_marginals(c, w, n, first_end, last_start > first_end ? last_start : first_end);
   for (ScoredSpan *s = spans; s < spans + n_spans; s++) s->score = probability(c, w, n, families, s->label, s->start, s->end);
   for (int64_t k = 0; k < h->n_typed; k++)
     typed[h->first_typed + k] = probability_of_any(c, w, n, h->typed[2 * k], h->typed[2 * k + 1]);
@@ -160,7 +167,7 @@ static void *work(void *argument) {
     if (worker->candidates) {
       if (!length) continue;
       Candidates *found = worker->candidates + b;
-      find_marginals(held.chain, &w, length);
+      find_marginals(held.chain, &w, length, 0, length - 1);
       worker->failed |= find_candidates(held.chain, &w, length, r->families, found);
       found->n = without_forced(&held, found->spans, found->n);
       r->n_spans[b] = (int32_t)found->n;

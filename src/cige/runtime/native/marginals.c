@@ -64,7 +64,7 @@ static int64_t rescale(double *row, int64_t n) {
   return power;
 }
 
-void find_marginals(const Chain *c, Room *w, int64_t n) {
+void find_marginals(const Chain *c, Room *w, int64_t n, int64_t first_beta, int64_t last_alpha) {
   const int64_t S = c->n_lanes, L = c->n_tags;
   w->heights[0] = 0;
   for (int64_t t = 0; t < n; t++) {
@@ -83,7 +83,7 @@ void find_marginals(const Chain *c, Room *w, int64_t n) {
     for (int k = 0; k < BLOCK; k++) w->alpha[i + k] = first[k] * w->weight[i + k];
   }
   w->alpha_power[0] = rescale(w->alpha, S);
-  for (int64_t t = 1; t < n; t++) {
+  for (int64_t t = 1; t <= last_alpha; t++) {
     const double *from = w->alpha + (t - 1) * S;
     double *to = w->alpha + t * S;
     const int64_t n_lanes = lanes_at(c, w, t);
@@ -96,7 +96,7 @@ void find_marginals(const Chain *c, Room *w, int64_t n) {
   for (int64_t i = 0; i < S; i++) last[i] = c->end[i] == -INFINITY ? 0 : exp(c->end[i]);
   w->beta_power[n - 1] = rescale(last, S);
   double *after = w->best; /* free by now */
-  for (int64_t t = n - 2; t >= 0; t--) {
+  for (int64_t t = n - 2; t >= first_beta; t--) {
     double *to = w->beta + t * S;
     for (int64_t i = 0; i < S; i += DOUBLES)
       *(doubles_t *)(after + i) = *(const doubles_t *)(w->beta + (t + 1) * S + i) *
@@ -107,9 +107,9 @@ void find_marginals(const Chain *c, Room *w, int64_t n) {
     w->beta_power[t] = w->beta_power[t + 1] + rescale(to, S);
   }
   double sum = 0;
-  for (int64_t i = 0; i < L; i++)
-    if (c->end[i] != -INFINITY) sum += w->alpha[(n - 1) * S + i] * exp(c->end[i]);
-  w->all = log(sum) + (double)w->alpha_power[n - 1] * LN2 + w->heights[n];
+  const double *alpha = w->alpha + last_alpha * S, *beta = w->beta + last_alpha * S;
+  for (int64_t i = 0; i < L; i++) sum += alpha[i] * beta[i];
+  w->all = log(sum) + (double)(w->alpha_power[last_alpha] + w->beta_power[last_alpha]) * LN2 + w->heights[n];
 }
 
 /* The tag of character t of a span; -1 where the scheme has none. `slot` is the set of copies that the tag before it is

@@ -77,8 +77,8 @@ typedef struct {
   ScoredSpan *spans; /* to be freed */
 } Candidates;
 
-/* alpha, beta and what scales them, from `unary`. */
-void find_marginals(const Chain *chain, Room *room, int64_t n);
+/* alpha up to `last_alpha`, beta from `first_beta` on, which is not behind it, and what scales them, from `unary`. */
+void find_marginals(const Chain *chain, Room *room, int64_t n, int64_t first_beta, int64_t last_alpha);
 
 /* Of a span that has this label, or any that is reported with it. */
 double probability(const Chain *chain, const Room *room, int64_t n, const Families *families, int64_t label,
