@@ -17,6 +17,7 @@
 #if defined(__AVX512BW__) && __has_include(<avx512vnniintrin.h>)
 #include "../../nn/native/maxima.h"
 #include "../../nn/native/processor.h"
+#include <avx512vnniintrin.h> /* see product_avxvnni.c */
 
 #define TARGET __attribute__((target("avx512vnni")))
 #define GROUP 4
@@ -42,7 +43,8 @@ static inline TARGET Factors narrow(uint32_t *groups, const float *x, int64_t n,
     total = _mm512_add_epi32(total, wide);
     _mm_storeu_si128((__m128i *)(groups + k / GROUP), _mm512_cvtsepi32_epi8(wide));
   }
-  return (Factors){highest / 127, -128 * _mm512_reduce_add_epi32(total)};
+  const uint32_t sum = (uint32_t)_mm512_reduce_add_epi32(total); /* see product_avxvnni.c */
+  return (Factors){highest / 127, (int32_t)(0 - 128 * sum)};
 }
 
 static inline TARGET sums_t first_sums(const Factors *factors) { return (sums_t)_mm512_set1_epi32(factors->first); }
