@@ -80,6 +80,8 @@ static void rows_of_block(int64_t rows, const Block *b) {
 void product(const Linear *linear, int64_t first, int64_t last, const float *x, int64_t x_step, int64_t m, float *y,
              int64_t y_step, int mode) {
   if (linear->precision == BFLOAT16) return product_bf16(linear, first, last, x, x_step, m, y, y_step, mode);
+  if (linear->precision == INT8 && has_avxvnni())
+    return product_avxvnni(linear, first, last, x, x_step, m, y, y_step, mode);
   if (linear->precision >= INT8) return product_int8(linear, first, last, x, x_step, m, y, y_step, mode);
   const int64_t n_in = linear->n_in, n_blocks = (m + ROWS - 1) / ROWS;
   for (int64_t p = first; p < last; p++) {

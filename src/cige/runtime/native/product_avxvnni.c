@@ -8,11 +8,12 @@
 #include "../../nn/native/processor.h"
 #include "integers16.h"
 
-#if defined(HAS_INTEGERS16) && defined(__AVX2__) && __has_include(<avxvnniintrin.h>)
+#if defined(HAS_INTEGERS16) && defined(__x86_64__) && __has_include(<avxvnniintrin.h>)
 #include <avxvnniintrin.h> /* immintrin.h of older versions of clang-cl leaves it out */
 
 #define TARGET __attribute__((target("avxvnni")))
 #define GROUP 4
+#define PRODUCT product_avxvnni
 
 typedef ints_t sums_t;
 typedef struct {
@@ -63,15 +64,7 @@ int has_avxvnni(void) {
   return found;
 }
 
-void product_avxvnni(const Linear *linear, int64_t first, int64_t last, const float *x, int64_t x_step, int64_t m,
-                     float *y, int64_t y_step, int mode) {
-  product_narrow(linear, first, last, x, x_step, m, y, y_step, mode);
-}
-
 #else
 int has_avxvnni(void) { return 0; }
-void product_avxvnni(const Linear *linear, int64_t first, int64_t last, const float *x, int64_t x_step, int64_t m,
-                     float *y, int64_t y_step, int mode) {
-  (void)linear, (void)first, (void)last, (void)x, (void)x_step, (void)m, (void)y, (void)y_step, (void)mode;
-}
+NO_PRODUCT(product_avxvnni)
 #endif

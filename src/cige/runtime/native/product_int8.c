@@ -14,6 +14,8 @@
 
 #include "integers16.h"
 
+#define PRODUCT product_int8
+
 #if defined(__AVX512BW__) && __has_include(<avx512vnniintrin.h>)
 #include "../../nn/native/maxima.h"
 #include "../../nn/native/processor.h"
@@ -171,20 +173,8 @@ int64_t whole_bytes(int64_t precision) { return precision == INT8; }
 int64_t int8_offset(void) { return 0; }
 
 #else
-#define NO_INT8
 int has_int8(void) { return 0; }
 int64_t whole_bytes(int64_t precision) { return (void)precision, 0; }
 int64_t int8_offset(void) { return 0; }
+NO_PRODUCT(product_int8)
 #endif
-
-void product_int8(const Linear *linear, int64_t first, int64_t last, const float *x, int64_t x_step, int64_t m,
-                  float *y, int64_t y_step, int mode) {
-#ifdef NO_INT8
-  (void)linear, (void)first, (void)last, (void)x, (void)x_step, (void)m, (void)y, (void)y_step, (void)mode;
-#else
-  if (linear->precision == INT8 && has_avxvnni())
-    product_avxvnni(linear, first, last, x, x_step, m, y, y_step, mode);
-  else
-    product_narrow(linear, first, last, x, x_step, m, y, y_step, mode);
-#endif
-}
