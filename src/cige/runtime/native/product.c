@@ -89,8 +89,8 @@ void product(const Linear *linear, int64_t first, int64_t last, const float *x, 
     for (int64_t k = 0; k < n_in || k == 0; k += DEPTH) {
       const int64_t n = n_in - k < DEPTH ? n_in - k : DEPTH;
       const int is_first = k == 0 && !(mode & ADD), is_last = k + DEPTH >= n_in;
-      Block b = {.panel = (const float *)linear->panels + (p * n_in + k) * PANEL, .x_step = x_step, .y_step = y_step, .n = n,
-                 .start = is_first ? linear->bias + p * PANEL : NULL, .relu = is_last && (mode & RELU)};
+      Block b = {.panel = (const float *)linear->panels + (p * n_in + k) * PANEL, .x_step = x_step, .y_step = y_step,
+                 .start = is_first ? linear->bias + p * PANEL : NULL, .n = n, .relu = is_last && (mode & RELU)};
       for (int64_t t = 0, done = 0; t < n_blocks; t++) { /* blocks of nearly the same number of rows */
         const int64_t rows = (m - done + n_blocks - t - 1) / (n_blocks - t);
         b.x = x + done * x_step + k, b.y = column + done * y_step;

@@ -1,5 +1,5 @@
-/* Products of bfloat16 numbers with sums in float32 (AVX512-BF16; BFMMLA of ARM). A weight or a number of a row is rounded
-   to nearest, ties to even; a subnormal one counts as 0. */
+/* Products of bfloat16 numbers with sums in float32 (AVX512-BF16; BFMMLA of ARM). Weights and numbers of rows are
+   rounded to nearest, ties to even; subnormal ones count as 0. */
 
 #include "product.h"
 

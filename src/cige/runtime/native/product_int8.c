@@ -2,10 +2,10 @@
    and each row of x one of its own, the highest of its magnitudes as 127 or 2047. No sum overflows, so INT8 gives the
    same sums at every level.
 
-   AVX512-VNNI takes weights without sign, so they are kept with 128 added, and the sum begins with what that is too
-   much; AVX-VNNI has the same for AVX2 (product_avxvnni.c). AVX2 alone has no such instruction: its products of 8-bit
-   numbers saturate if both have 8 bits. So there numbers are kept in 16 bits, two in a group. This takes as long with 12
-   bits as with 8, so only AVX2 has INT16, and WebAssembly, whose instructions are the same but half as wide.
+   AVX512-VNNI takes weights without sign, so they are kept with 128 added, and each sum begins with minus what that
+   adds; AVX-VNNI has the same for AVX2 (product_avxvnni.c). AVX2 alone has no such instruction: its products of 8-bit
+   numbers saturate if both have 8 bits. So there numbers are kept in 16 bits, two in a group. This takes as long with
+   12 bits as with 8, so AVX2 has INT16 too, as has WebAssembly, whose instructions are the same but half as wide.
 
    ARM has instructions for 8-bit numbers with sign: SDOT for four of them in each lane, and SMMLA for eight in each of
    four sums. It has none that multiplies more numbers of 16 bits at once than of float32 (SMLAL, four), so no INT16. */

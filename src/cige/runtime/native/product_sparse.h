@@ -1,5 +1,5 @@
 /* The loops of product_narrow.h for rows in which many groups are zeros, as ReLU leaves them: only the other groups are
-   multiplied. Zeros add nothing, so the results are the same to the last bit.
+   multiplied. Zeros add nothing to whole numbers, so the results are the same to the last bit.
 
    The groups of a row that are not zeros are listed once. Then the rows are multiplied one after the other with
    SPARSE_PANELS panels, which stay in the first cache meanwhile, and with the next panels. This is for AVX2, whose
