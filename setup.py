@@ -236,7 +236,8 @@ def kernels(level: str, options: list[str]) -> Extension:
 
 def runtime(level: str, options: list[str]) -> Extension:
     names = ["product", "product_bf16", "product_int8", "product_avxvnni", "attention", "attention_bf16"]
-    names += ["attention_int16", "flat", "chain", "marginals", "lengths", "rules", "rows", "spans", "lstm", "layout", "check_model"]
+    names += ["attention_int16", "flat", "chain", "marginals", "lengths", "rules", "rows", "spans", "lstm", "layout"]
+    names += ["check_model"]
     module = f"_runtime_{level}"
     sources = sorted([*Path(RUNTIME).glob("*.[ch]"), *Path(NATIVE).glob("*.h")], key=lambda file: file.name)
     checksum = zlib.crc32(b"".join(file.read_bytes() for file in sources))  # see runtime/native/__init__.py

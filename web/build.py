@@ -51,7 +51,8 @@ COPIED = ("manifest.json", "lexicon/manifest.json", "lexicon/user.json")  # of a
 SOURCES = (
     *(f"runtime/native/{name}.c" for name in ("product", "product_bf16", "product_int8", "product_avxvnni")),
     *(f"runtime/native/{name}.c" for name in ("attention", "attention_bf16", "attention_int16", "flat", "chain")),
-    *(f"runtime/native/{name}.c" for name in ("lengths", "marginals", "rules", "rows", "spans", "layout", "check_model")),
+    *(f"runtime/native/{name}.c" for name in ("lengths", "marginals", "rules", "rows", "spans", "layout")),
+    "runtime/native/check_model.c",
     "lexicon/trie.c",
 )
 EXPORTED = (

@@ -69,6 +69,7 @@ def test_that_most_numbers_may_be_zero_changes_no_bit(level, precision, mode, sh
         packed = PackedLinear(library, weight, bias, precision=precision)
         x, start = aligned(n_rows * n_in), rng.normal(size=n_rows * packed.n_out).astype(np.float32)
         x[:] = rng.normal(size=x.shape) * (rng.random(x.shape) < share * rng.random(x.shape) * 2)
+        x[rng.integers(len(x), size=3)] = np.inf, np.nan, 1e-45  # the factors of their rows are 0, NaN or infinite
         dense, sparse = aligned(len(start)), aligned(len(start))
         dense[:], sparse[:] = start, start
         library.one_product(packed.struct, address(x), n_rows, address(dense), mode)

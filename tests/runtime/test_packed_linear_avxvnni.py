@@ -23,13 +23,14 @@ from cige.runtime.precision import FLOAT32, INT8, INT16, available, chosen
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "src" / "cige" / "runtime" / "native"
 COMPILER = shutil.which("gcc")
-FLAGS = "-O3 -std=gnu11 -fno-fast-math -fno-trapping-math -ffp-contract=fast -fPIC -march=x86-64 -mavx2 -mfma".split()
+FLAGS = ["-O3", "-std=gnu11", "-fno-fast-math", "-fno-trapping-math", "-ffp-contract=fast", "-fPIC"]
+FLAGS += ["-march=x86-64", "-mavx2", "-mfma"]
 OWN = "product_avxvnni.c"
 FEATURES = Path("/proc/cpuinfo")
 HAS = set(FEATURES.read_text(encoding="utf-8").split() if FEATURES.exists() else ())
 IS_THERE = "avx_vnni" in HAS
 
-pytestmark = pytest.mark.skipif("avx2" not in LEVELS, reason="the level avx2 was not built, or is not of this processor")
+pytestmark = pytest.mark.skipif("avx2" not in LEVELS, reason="the level avx2 was not built or does not run here")
 
 
 @pytest.fixture(scope="module")

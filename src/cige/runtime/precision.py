@@ -41,7 +41,7 @@ def chosen(
     wanted: str,
     found: Sequence[str],
     *,
-    of: str = "this processor, or what was compiled for it",
+    of: str = "this processor, or what was compiled for it,",
     instead: str = "use precision='auto'",
 ) -> str:
     """The precision to compute in.

@@ -52,7 +52,6 @@ static inline int processor_has_bf16(void) {
   return processor_has_avx512() && cpuid(7, 0).a >= 1 && has_all(cpuid(7, 1).a, BIT(5));
 }
 
-
 /* What avx2 may have besides. */
 static inline int processor_has_avxvnni(void) {
   return processor_has_avx2() && cpuid(7, 0).a >= 1 && has_all(cpuid(7, 1).a, BIT(4));

@@ -1,7 +1,7 @@
-/* Scores of attention with queries, keys and relative spans as whole numbers of 12 bits (AVX2, WebAssembly): two products at once,
-   and half as much of the tables to read. Sums are exact, and a row has a scale of its own: one of each query, of each
-   key, and of each column of a table, so that no text's scores depend on others. Softmax and values stay in float32,
-   since whole numbers would save nothing there. */
+/* Scores of attention with queries, keys and relative spans as whole numbers of 12 bits (AVX2, WebAssembly): two products
+   at once, and half as much of the tables to read. Sums are exact. Each query, each key and each column of a table has a
+   scale of its own, so that no text's scores depend on others. Softmax and values stay in float32, since whole numbers
+   would save nothing there. */
 
 #include "attention.h"
 

@@ -8,6 +8,8 @@
 #include "../../nn/native/processor.h"
 
 #if defined(__AVX512BW__) && __has_include(<avx512bf16intrin.h>)
+#include <avx512bf16intrin.h> /* see product_avxvnni.c */
+
 #define HAS_BFLOAT16
 #define BF16_TARGET __attribute__((target("avx512bf16"))) /* of functions that use the instructions */
 #define BF16_INLINE static inline BF16_TARGET __attribute__((always_inline))

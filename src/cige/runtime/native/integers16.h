@@ -98,10 +98,10 @@ static inline void to_int16(int16_t *to, const float *x, int64_t n, float factor
 }
 
 static inline ints_t add_pairs(ints_t sums, ints_t a, ints_t b) {
-  return sums + (ints_t)_mm256_madd_epi16((__m256i)a, (__m256i)b);
+  return (ints_t)_mm256_add_epi32((__m256i)sums, _mm256_madd_epi16((__m256i)a, (__m256i)b));
 }
 
-/* Said out loud, since a compiler may add in one step for one number of rows and in two for another. */
+/* By name, since a compiler may take one instruction for one number of rows and two for another, which round twice. */
 static inline vector_t add_product(vector_t sum, vector_t a, vector_t b) {
   return (vector_t)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)sum);
 }

@@ -80,6 +80,8 @@ static void rows_of_block(int64_t rows, const Block *b) {
 void product(const Linear *linear, int64_t first, int64_t last, const float *x, int64_t x_step, int64_t m, float *y,
              int64_t y_step, int mode) {
   if (linear->precision == BFLOAT16) return product_bf16(linear, first, last, x, x_step, m, y, y_step, mode);
+  if (linear->precision == INT8 && has_avxvnni())
+    return product_avxvnni(linear, first, last, x, x_step, m, y, y_step, mode);
   if (linear->precision >= INT8) return product_int8(linear, first, last, x, x_step, m, y, y_step, mode);
   const int64_t n_in = linear->n_in, n_blocks = (m + ROWS - 1) / ROWS;
   for (int64_t p = first; p < last; p++) {
@@ -87,8 +89,8 @@ void product(const Linear *linear, int64_t first, int64_t last, const float *x, 
     for (int64_t k = 0; k < n_in || k == 0; k += DEPTH) {
       const int64_t n = n_in - k < DEPTH ? n_in - k : DEPTH;
       const int is_first = k == 0 && !(mode & ADD), is_last = k + DEPTH >= n_in;
-      Block b = {.panel = (const float *)linear->panels + (p * n_in + k) * PANEL, .x_step = x_step, .y_step = y_step, .n = n,
-                 .start = is_first ? linear->bias + p * PANEL : NULL, .relu = is_last && (mode & RELU)};
+      Block b = {.panel = (const float *)linear->panels + (p * n_in + k) * PANEL, .x_step = x_step, .y_step = y_step,
+                 .start = is_first ? linear->bias + p * PANEL : NULL, .n = n, .relu = is_last && (mode & RELU)};
       for (int64_t t = 0, done = 0; t < n_blocks; t++) { /* blocks of nearly the same number of rows */
         const int64_t rows = (m - done + n_blocks - t - 1) / (n_blocks - t);
         b.x = x + done * x_step + k, b.y = column + done * y_step;

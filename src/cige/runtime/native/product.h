@@ -33,16 +33,17 @@ DEFINE(Linear, LINEAR);
 enum { PLAIN = 0, ADD = 1, RELU = 2, SPARSE = 4 };
 
 /* Panels [first, last) of m rows; y has room for whole panels, x_step and y_step floats lie between rows. */
-void product(const Linear *linear, int64_t first, int64_t last, const float *x, int64_t x_step, int64_t m, float *y,
-             int64_t y_step, int mode);
+typedef void Product(const Linear *linear, int64_t first, int64_t last, const float *x, int64_t x_step, int64_t m,
+                     float *y, int64_t y_step, int mode);
+Product product;
+Product product_bf16, product_int8, product_avxvnni; /* which product() calls */
 
-/* The same where linear->precision is theirs; product() calls them. */
-void product_bf16(const Linear *linear, int64_t first, int64_t last, const float *x, int64_t x_step, int64_t m,
-                  float *y, int64_t y_step, int mode);
-void product_int8(const Linear *linear, int64_t first, int64_t last, const float *x, int64_t x_step, int64_t m,
-                  float *y, int64_t y_step, int mode);
-void product_avxvnni(const Linear *linear, int64_t first, int64_t last, const float *x, int64_t x_step, int64_t m,
-                     float *y, int64_t y_step, int mode); /* INT8, where has_avxvnni() */
+/* For levels without the instructions of a product: it can be linked, and is never called. */
+#define NO_PRODUCT(NAME)                                                                                               \
+  void NAME(const Linear *linear, int64_t first, int64_t last, const float *x, int64_t x_step, int64_t m, float *y,    \
+            int64_t y_step, int mode) {                                                                                \
+    (void)linear, (void)first, (void)last, (void)x, (void)x_step, (void)m, (void)y, (void)y_step, (void)mode;          \
+  }
 
 /* Whether this processor has the instructions, and the compiler of this level knew them. */
 int has_bf16(void);

@@ -1,5 +1,5 @@
-/* Products of bfloat16 numbers with sums in float32 (AVX512-BF16; BFMMLA of ARM). A weight or a number of a row is rounded
-   to nearest, ties to even; a subnormal one counts as 0. */
+/* Products of bfloat16 numbers with sums in float32 (AVX512-BF16; BFMMLA of ARM). Weights and numbers of rows are
+   rounded to nearest, ties to even; subnormal ones count as 0. */
 
 #include "product.h"
 
@@ -7,6 +7,7 @@
 
 #if defined(HAS_BFLOAT16)
 #define TARGET BF16_TARGET
+#define PRODUCT product_bf16
 
 typedef vector_t sums_t;
 typedef struct { /* nothing */
@@ -67,15 +68,7 @@ int has_bf16(void) { return processor_has_bf16(); }
 int has_bf16(void) { return 1; }
 #endif
 
-void product_bf16(const Linear *linear, int64_t first, int64_t last, const float *x, int64_t x_step, int64_t m,
-                  float *y, int64_t y_step, int mode) {
-  product_narrow(linear, first, last, x, x_step, m, y, y_step, mode);
-}
-
 #else
 int has_bf16(void) { return 0; }
-void product_bf16(const Linear *linear, int64_t first, int64_t last, const float *x, int64_t x_step, int64_t m,
-                  float *y, int64_t y_step, int mode) {
-  (void)linear, (void)first, (void)last, (void)x, (void)x_step, (void)m, (void)y, (void)y_step, (void)mode;
-}
+NO_PRODUCT(product_bf16)
 #endif

@@ -2,10 +2,10 @@
    and each row of x one of its own, the highest of its magnitudes as 127 or 2047. No sum overflows, so INT8 gives the
    same sums at every level.
 
-   AVX512-VNNI takes weights without sign, so they are kept with 128 added, and the sum begins with what that is too
-   much; AVX-VNNI has the same for AVX2 (product_avxvnni.c). AVX2 alone has no such instruction: its products of 8-bit
-   numbers saturate if both have 8 bits. So there numbers are kept in 16 bits, two in a group. This takes as long with 12
-   bits as with 8, so only AVX2 has INT16, and WebAssembly, whose instructions are the same but half as wide.
+   AVX512-VNNI takes weights without sign, so they are kept with 128 added, and each sum begins with minus what that
+   adds; AVX-VNNI has the same for AVX2 (product_avxvnni.c). AVX2 alone has no such instruction: its products of 8-bit
+   numbers saturate if both have 8 bits. So there numbers are kept in 16 bits, two in a group. This takes as long with
+   12 bits as with 8, so AVX2 has INT16 too, as has WebAssembly, whose instructions are the same but half as wide.
 
    ARM has instructions for 8-bit numbers with sign: SDOT for four of them in each lane, and SMMLA for eight in each of
    four sums. It has none that multiplies more numbers of 16 bits at once than of float32 (SMLAL, four), so no INT16. */
@@ -14,9 +14,12 @@
 
 #include "integers16.h"
 
+#define PRODUCT product_int8
+
 #if defined(__AVX512BW__) && __has_include(<avx512vnniintrin.h>)
 #include "../../nn/native/maxima.h"
 #include "../../nn/native/processor.h"
+#include <avx512vnniintrin.h> /* see product_avxvnni.c */
 
 #define TARGET __attribute__((target("avx512vnni")))
 #define GROUP 4
@@ -42,7 +45,8 @@ static inline TARGET Factors narrow(uint32_t *groups, const float *x, int64_t n,
     total = _mm512_add_epi32(total, wide);
     _mm_storeu_si128((__m128i *)(groups + k / GROUP), _mm512_cvtsepi32_epi8(wide));
   }
-  return (Factors){highest / 127, -128 * _mm512_reduce_add_epi32(total)};
+  const uint32_t sum = (uint32_t)_mm512_reduce_add_epi32(total); /* see product_avxvnni.c */
+  return (Factors){highest / 127, (int32_t)(0 - 128 * sum)};
 }
 
 static inline TARGET sums_t first_sums(const Factors *factors) { return (sums_t)_mm512_set1_epi32(factors->first); }
@@ -169,20 +173,8 @@ int64_t whole_bytes(int64_t precision) { return precision == INT8; }
 int64_t int8_offset(void) { return 0; }
 
 #else
-#define NO_INT8
 int has_int8(void) { return 0; }
 int64_t whole_bytes(int64_t precision) { return (void)precision, 0; }
 int64_t int8_offset(void) { return 0; }
+NO_PRODUCT(product_int8)
 #endif
-
-void product_int8(const Linear *linear, int64_t first, int64_t last, const float *x, int64_t x_step, int64_t m,
-                  float *y, int64_t y_step, int mode) {
-#ifdef NO_INT8
-  (void)linear, (void)first, (void)last, (void)x, (void)x_step, (void)m, (void)y, (void)y_step, (void)mode;
-#else
-  if (linear->precision == INT8 && has_avxvnni())
-    product_avxvnni(linear, first, last, x, x_step, m, y, y_step, mode);
-  else
-    product_narrow(linear, first, last, x, x_step, m, y, y_step, mode);
-#endif
-}

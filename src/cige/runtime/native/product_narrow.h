@@ -1,18 +1,26 @@
-/* product() where a number takes less than 32 bits: the loops that product_bf16.c and product_int8.c share.
+/* product() where a number takes less than 32 bits: the loops that product_bf16.c, product_int8.c and product_avxvnni.c
+   share.
 
    The instructions multiply what fills 32 bits with as many weights and add all of it to a sum: a *group*, GROUP
-   neighbouring numbers of a row. The weights of a panel stand as [n_groups][PANEL] groups. Rows of x are narrowed
-   here, some rows and DEPTH numbers at a time, and stay in the first cache while all panels read them.
+   neighbouring numbers of a row. The weights of a panel stand as [n_groups][PANEL] groups. Rows of x are narrowed here,
+   some rows and NARROW_DEPTH numbers at a time, and stay in the first cache while all panels read them.
 
-   Whoever includes this defines GROUP; TARGET, the attribute of functions that use the instructions; sums_t, a vector of
-   sums; `Factors`, what is to be known of a narrowed row besides its groups; and
-     narrow(groups, x, n, linear) -> Factors      a row's groups, a last one that is not full filled up with zeros
+   Whoever includes this defines
+     PRODUCT   the name of the product
+     GROUP     how many numbers a group has
+     TARGET    the attribute of functions that use the instructions
+     sums_t    a vector of sums
+     Factors   what is to be known of a narrowed row besides its groups
+     narrow(groups, x, n, linear) -> Factors   a row's groups; a last one that is not full is filled up with zeros
      first_sums(factors) -> sums_t
      add_group(sums, weights, groups) -> sums_t
      finished(sums, factors, start, scales) -> vector_t   the result, added to `start`
-   ADD_LANE(sums, weights, groups, lane), where it is defined, is add_group with one of four groups, so that these are
-   one load. SPARSE_PANELS, where it is defined, is what product_sparse.h asks for. Where PAIRS is defined, a group fills 64 bits, and instead of first_sums and add_group there is
-     add_squares(sums, weights, groups) -> sums_t   two rows' groups with two outputs', as product_pairs.h says */
+   and may define
+     AT_ONCE         rows whose sums stay in registers, if these are not ROWS
+     ADD_LANE(sums, weights, groups, lane)   add_group with one of four groups, so that these are one load
+     SPARSE_PANELS   panels at a time where most groups may be zeros, with the loops of product_sparse.h
+     PAIRS           groups fill 64 bits, and in place of first_sums and add_group there is
+     add_squares(sums, weights, groups) -> sums_t   groups of two rows with those of two outputs; see product_pairs.h */
 
 #include "product.h"
 
@@ -20,7 +28,7 @@
 #define NARROW_DEPTH (2 * DEPTH) /* numbers of a row of x at once */
 #define NARROW_ROWS (4 * ROWS)
 #ifndef AT_ONCE
-#define AT_ONCE ROWS /* rows whose sums stay in registers */
+#define AT_ONCE ROWS
 #endif
 #define GROUPS(N) (((N) + GROUP - 1) / GROUP)
 #ifdef PAIRS
@@ -125,12 +133,13 @@ static TARGET void rows_of_block(int64_t rows, const Block *b) {
 /* How many to take of `left` in `parts` parts of nearly the same size. */
 static inline int64_t share_of(int64_t left, int64_t parts) { return (left + parts - 1) / parts; }
 
-static TARGET void product_narrow(const Linear *linear, int64_t first, int64_t last, const float *x, int64_t x_step,
-                                  int64_t m, float *y, int64_t y_step, int mode) {
+TARGET void PRODUCT(const Linear *linear, int64_t first, int64_t last, const float *x, int64_t x_step, int64_t m,
+                    float *y, int64_t y_step, int mode) {
   group_t groups[NARROW_ROWS * (NARROW_DEPTH / GROUP)] __attribute__((aligned(64)));
   Factors factors[NARROW_ROWS];
   const int64_t n_in = linear->n_in, n_groups = GROUPS(n_in);
-  for (int64_t parts = share_of(m, NARROW_ROWS), rows; parts > 0; parts--, m -= rows, x += rows * x_step, y += rows * y_step) {
+  int64_t rows;
+  for (int64_t parts = share_of(m, NARROW_ROWS); parts > 0; parts--, m -= rows, x += rows * x_step, y += rows * y_step) {
     rows = share_of(m, parts);
     for (int64_t k = 0; k < n_in || k == 0; k += NARROW_DEPTH) {
       const int64_t n = n_in - k < NARROW_DEPTH ? n_in - k : NARROW_DEPTH;

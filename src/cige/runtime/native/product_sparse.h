@@ -1,19 +1,19 @@
-/* A product of product_narrow.h for rows most of whose groups are zeros, as ReLU leaves them: only the other groups are
-   multiplied. Zeros add nothing, so the results are the same to the last bit.
+/* The loops of product_narrow.h for rows in which many groups are zeros, as ReLU leaves them: only the other groups are
+   multiplied. Zeros add nothing to whole numbers, so the results are the same to the last bit.
 
-   The groups of a row that are not zeros are listed once, and each row is multiplied by itself with SPARSE_PANELS panels
-   at a time: these stay in the first cache while all rows read them, and the sums stay in registers. This is for AVX2,
-   whose groups are pairs: of FLAT's bundled model, 63% are zeros. Where groups are fours (41%), as with AVX512-VNNI, it
-   takes as long as multiplying all of them. */
+   The groups of a row that are not zeros are listed once. Then the rows are multiplied one after the other with
+   SPARSE_PANELS panels, which stay in the first cache meanwhile, and with the next panels. This is for AVX2, whose
+   groups are pairs: in the bundled model, 63% of them are zeros. Of groups of four, as those of AVX512-VNNI are, 41% are
+   zeros, and leaving them out takes as long as multiplying all. */
 
 #define NARROW_GROUPS (NARROW_DEPTH / GROUP)
 
 typedef struct {
-  uint16_t group[NARROW_ROWS][NARROW_GROUPS + WIDTH]; /* of each row, those that are not 0; store_active writes WIDTH */
+  uint16_t group[NARROW_ROWS][NARROW_GROUPS + WIDTH]; /* the places of those that are not 0, by row; see store_active */
   int64_t n[NARROW_ROWS], n_all;
 } Active;
 
-/* The numbers of the bits of a byte that are set, a byte for each, for all 256 of them. */
+/* For each value of a byte: which of its bits are set, one number per byte, the lowest first. */
 #define BIT_AT(BYTE, N) ((BYTE) >> (N) & 1 ? (uint64_t)(N) << 8 * __builtin_popcount((BYTE) & ((1 << (N)) - 1)) : 0)
 #define LOW_BITS(B) BIT_AT(B, 0) | BIT_AT(B, 1) | BIT_AT(B, 2) | BIT_AT(B, 3)
 #define BITS(B) (LOW_BITS(B) | BIT_AT(B, 4) | BIT_AT(B, 5) | BIT_AT(B, 6) | BIT_AT(B, 7))
@@ -22,10 +22,10 @@ typedef struct {
 #define SIXTY_FOUR(B) SIXTEEN(B), SIXTEEN((B) + 16), SIXTEEN((B) + 32), SIXTEEN((B) + 48)
 static const uint64_t bits_of[256] = {SIXTY_FOUR(0), SIXTY_FOUR(64), SIXTY_FOUR(128), SIXTY_FOUR(192)};
 
-/* Where the groups of a vector that are not 0 stand, from k on, one behind the other; how many there are. */
+/* Lists which groups of a vector are not 0, counted from k, and returns their number; WIDTH numbers are written. */
 INLINE int64_t store_active(uint16_t *to, ints_t groups, int64_t k) {
   const int active = 255 & ~_mm256_movemask_ps((__m256)(groups == 0));
-  const __m128i at = _mm_cvtepu8_epi16(_mm_cvtsi64_si128((int64_t)bits_of[active]));
+  const __m128i at = _mm_cvtepu8_epi16(_mm_loadl_epi64((const __m128i *)(bits_of + active)));
   _mm_storeu_si128((__m128i *)to, _mm_add_epi16(at, _mm_set1_epi16((int16_t)k)));
   return __builtin_popcount((unsigned)active);
 }
@@ -34,18 +34,16 @@ static TARGET void list_active(Active *active, const group_t *groups, int64_t ro
   active->n_all = 0;
   for (int64_t r = 0; r < rows; r++, groups += NARROW_GROUPS) {
     uint16_t *to = active->group[r];
-    int64_t n = 0, k = 0;
-    for (; k + WIDTH <= n_groups; k += WIDTH) n += store_active(to + n, *(const ints_t *)(groups + k), k);
-    for (; k < n_groups; k++) {
-      to[n] = (uint16_t)k;
-      n += groups[k] != 0;
-    }
+    int64_t n = 0;
+    for (int64_t k = 0; k < n_groups; k += WIDTH) n += store_active(to + n, *(const ints_t *)(groups + k), k);
+    while (n > 0 && to[n - 1] >= n_groups) n--; /* zeros behind the row, times a factor that may be infinite */
     active->n[r] = n;
     active->n_all += n;
   }
 }
 
-INLINE void sparse_row(const int n_panels, const Block *b, int64_t panel_step, const uint16_t *active, int64_t n_active) {
+INLINE void sparse_row(const int n_panels, const Block *b, int64_t panel_step, const uint16_t *active,
+                       int64_t n_active) {
   sums_t sum[SPARSE_PANELS][2];
   const group_t *panel[SPARSE_PANELS], *x = b->x;
 UNROLL(2)
