@@ -128,7 +128,7 @@ def find_format(path: Path) -> str:
     name = of_name(path)
     if name is not None and name not in ("txt", "jsonl"):
         return name
-    text = read_text(path)
+    text = read_text(path, again=True)
     return of_json(text) or _of_columns(text) or name or _unknown(path)
 
 
