@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cige.data import RepairWarning, Sentence, Span, read_labelled, read_sentences, write_sentences
+from cige.data.documents import read_documents
 from cige.data.jsonl import format_json_lines, parse_json_lines
 from cige.errors import DataError
 
@@ -237,3 +238,18 @@ def test_the_text_of_a_discontinuous_entity_is_that_of_its_parts(tmp_path):
     (tmp_path / "x.jsonl").write_text(json.dumps({"text": BROKEN.text, "entities": [entity]}), encoding="utf-8")
     with pytest.raises(DataError, match=r"is '第一和口腔医院', but \[0, 2\), \[5, 7\) of the sentence is '第一医院'"):
         read_sentences(tmp_path / "x.jsonl", nested=True)
+
+
+@pytest.mark.parametrize(("text", "format"), [(JSONL, "jsonl"), (CLUENER, "cluener")])
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize("name", ["data.json", "data.jsonl", "data.txt"])
+def test_an_array_of_objects_is_read_like_its_lines(tmp_path, text, format, indent, name):
+    """As `json.dump` writes a list; `cige convert` reads it too."""
+    objects = [json.loads(line) for line in text.splitlines()]
+    path = put(tmp_path, json.dumps(objects, ensure_ascii=False, indent=indent), name)
+    assert read_sentences(path) == SENTENCES
+    assert read_labelled(path).format == format
+    assert [(d.text, d.spans) for d in read_documents(path)] == [(s.text, s.spans) for s in SENTENCES]
+    path = put(tmp_path, json.dumps([*objects, {"text": "小明"}]), name)
+    with pytest.raises(DataError, match=f"{name}, item 3: expected"):
+        read_sentences(path)

@@ -1,4 +1,4 @@
-"""JSON lines: one sentence per line with its spans, in the format of cige or of CLUENER.
+"""JSON lines: one sentence per line with its spans, in the format of cige or of CLUENER; or one array of such objects.
 
     jsonl    {"text": "小明在北京", "entities": [{"start": 3, "end": 5, "label": "LOC"}]}
     cluener  {"text": "小明在北京", "label": {"address": {"北京": [[3, 4]]}}}
@@ -32,7 +32,10 @@ _SPLIT_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
 
 def looks_like_json_lines(text: str) -> bool:
-    """Whether the first line that is not blank is a JSON object."""
+    """Whether the first line that is not blank is a JSON object, or the text is an array of objects."""
+    items = _array(text)
+    if items is not None:
+        return bool(items) and isinstance(items[0], dict)
     first = re.search(r"[^\n]*\S[^\n]*", text)
     if first is None or not first[0].lstrip().startswith("{"):
         return False
@@ -45,9 +48,10 @@ def looks_like_json_lines(text: str) -> bool:
 def parse_json_lines(
     text: str, *, name: str, form: str = "auto", keep_outermost: bool = False, nested: bool = False
 ) -> LabelledFile:
-    """Read the text of a JSON-lines file, whose name is `name` in messages; blank lines are ignored. Raises a DataError
-    with the line number if a line is not JSON, lacks keys, has offsets outside the text, an entity whose text differs
-    from that of the sentence, or spans that are not `learnable`.
+    """Read the text of a JSON-lines file, whose name is `name` in messages; blank lines are ignored. The objects of an
+    array have the numbers of their items instead of lines. Raises a DataError with this number if a line is not JSON,
+    lacks keys, has offsets outside the text, an entity whose text differs from that of the sentence, or spans that are
+    not `learnable`.
 
     Args:
         form: jsonl, cluener, or "auto" to detect it from the first record.
@@ -56,11 +60,12 @@ def parse_json_lines(
         nested: keep all of them, for models that find nested entities.
     """
     sentences, repairs = [], []
-    for number, line in enumerate(text.split("\n"), 1):
-        if not line.strip():
+    items = _array(text)
+    for number, item in enumerate(text.split("\n") if items is None else items, 1):
+        if items is None and not item.strip():
             continue
-        with error_context(f"{name}, line {number}"):
-            record = load_object(line)
+        with error_context(f"{name}, {'line' if items is None else 'item'} {number}"):
+            record = load_object(item) if items is None else _an_object(item)
             if form == "auto":
                 form = "cluener" if "entities" not in record and isinstance(record.get("label"), dict) else "jsonl"
             sentence_text = _get_text(record)
@@ -93,6 +98,20 @@ def load_object(line: str) -> JsonObject:
         record = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise DataError(f"not JSON ({error}); expected one object per line") from None
+    return _an_object(record)
+
+
+def _array(text: str) -> list[Any] | None:
+    """The items of a text that is one JSON array; None for other texts."""
+    if not text.lstrip().startswith("["):
+        return None
+    try:
+        return json.loads(text)  # type: ignore[no-any-return]
+    except (ValueError, RecursionError):
+        return None
+
+
+def _an_object(record: Any) -> JsonObject:
     if not isinstance(record, dict):
         raise DataError(f'expected an object such as {{"text": ...}}, found {type(record).__name__}')
     return record
