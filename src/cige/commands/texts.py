@@ -15,7 +15,7 @@ _JSON_FORMS = (
     'a .json file is read as documents: objects with "text", tasks of Label Studio, what doccano, spaCy or displaCy '
     "write, or rows of tokens and ner_tags; copy it to a .txt file to read its lines as they are"
 )
-_LIKE_A_FILE_NAME = re.compile(r"[\w./\\~-]+\.(txt|text|md|tsv|csv|jsonl?)", re.ASCII)
+_LIKE_A_FILE_NAME = re.compile(r"[\w./\\~()（）-]+\.(txt|text|md|tsv|csv|jsonl?)(\.gz|\.xz)?")
 
 
 def add_source_argument(parser, what: str) -> None:  # type: ignore[no-untyped-def]
