@@ -92,6 +92,19 @@ def test_bad_records_are_refused_by_line(tmp_path, line, message):
 
 
 @pytest.mark.parametrize(
+    ("start", "end", "surface", "is_told"),
+    [(3, 5, "北京", True), (8, 10, "上海", True), (3, 5, "上海", False), (7, 12, None, False)],
+)
+def test_offsets_in_utf_16_units_are_told(tmp_path, start, end, surface, is_told):
+    """`cige annotate --offsets utf-16` writes them."""
+    entity = {"start": start, "end": end, "label": "LOC"} | ({"text": surface} if surface else {})
+    path = put(tmp_path, json.dumps({"text": "👍在北京和👍上海", "entities": [entity]}) + "\n")
+    with pytest.raises(DataError) as caught:
+        read_sentences(path)
+    assert ("UTF-16 code units" in str(caught.value)) == is_told
+
+
+@pytest.mark.parametrize(
     ("line", "message"),
     [
         (cluener([]), 'under "label"'),

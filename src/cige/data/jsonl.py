@@ -22,12 +22,15 @@ from cige.data.text_files import error_context, has_surrogate
 from cige.errors import DataError
 from cige.json_text import JsonObject, to_json
 from cige.text.counted import counted
+from cige.text.utf16 import utf16_offsets
 
 NO_OVERLAPS = (
     "a character can have only one tag: train with `head: pair_grid`, which finds nested entities, correct the file, "
     "or read it with repair=True, which keeps the outermost (`cige convert FILE OUTPUT --repair` writes them)"
 )
 NO_GAPS = "is discontinuous; only `head: pair_grid` with pair_grid.scores: relations learns such entities"
+_CODE_POINTS = "offsets count code points, from 0"
+_OTHER_UNITS = f"as in JavaScript and with `cige annotate --offsets utf-16`; {_CODE_POINTS}"
 _SPLIT_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
 
@@ -185,7 +188,11 @@ def make_span(start: Any, end: Any, label: Any, text: str) -> Span:
     if not isinstance(label, str) or not label:
         raise DataError(f"expected a name as the label of {start}..{end}, found {label!r}")
     if not 0 <= start < end <= len(text):
-        raise DataError(f"{label} at [{start}, {end}) does not fit a text of {counted(len(text), 'character')}")
+        fits = 0 <= start < end <= utf16_offsets(text)(len(text))
+        raise DataError(
+            f"{label} at [{start}, {end}) does not fit a text of {counted(len(text), 'character')}"
+            + (f"; it would if it counted UTF-16 code units, {_OTHER_UNITS}" if fits else "")
+        )
     return Span(start, end, label)
 
 
@@ -193,10 +200,16 @@ def check_surface(span: Span, surface: Any, text: str) -> None:
     """Raise a DataError if the text that a file gives for a span differs from the text at its offsets."""
     in_text = span.text_in(text)
     if surface != in_text:
+        is_utf16 = isinstance(surface, str) and _units(surface) == _units(text)[2 * span.start : 2 * span.end]
         raise DataError(
             f"the text of {span.label} is {surface!r}, but {show_places(span)} of the sentence is {in_text!r}; "
-            "offsets count code points, from 0"
+            + (f"these offsets count UTF-16 code units, {_OTHER_UNITS}" if is_utf16 else _CODE_POINTS)
         )
+
+
+def _units(text: str) -> bytes:
+    """The UTF-16 code units of a text, each of two bytes."""
+    return text.encode("utf-16-le", "surrogatepass")
 
 
 def learnable(spans: Sequence[Span], text: str, *, keep_outermost: bool, nested: bool) -> tuple[list[Span], list[Span]]:
