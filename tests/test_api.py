@@ -74,11 +74,20 @@ def test_every_method_says_what_it_was_given_instead_of_a_text(ner, bad):
         ner.pipe(None)
 
 
-@pytest.mark.parametrize("bad", ["5", -1, 2.5, None])
+@pytest.mark.parametrize("bad", ["5", -1, 2.5, None, True])
 def test_a_number_of_words_that_is_none_is_refused(ner, bad):
     with pytest.raises(ValueError, match=r"n_words=.*expected a whole number, 0 or more"):
         ner.explain(SENTENCE, n_words=bad)
     assert ner.explain(SENTENCE, n_words=0, removals=False).entities
+    assert ner.explain(SENTENCE, n_words=np.int64(1), removals=False).entities
+
+
+def test_options_of_the_wrong_type_are_named(ner):
+    with pytest.raises(TypeError, match=r"given request=\{'min_score': 0.5\}; expected a Request, such as Request.of"):
+        ner.explain(SENTENCE, request={"min_score": 0.5})
+    for find in (ner, lambda text, **options: list(ner.pipe([text], **options))):
+        with pytest.raises(ValueError, match="given consistent='no'; expected True or False"):
+            find(SENTENCE, consistent="no")
 
 
 def test_the_text_that_is_none_is_named(ner):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from numbers import Integral
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -111,9 +112,9 @@ def load(
     if names is not None:
         options["names"] = names
     if n_threads is not None:
-        if isinstance(n_threads, bool) or not isinstance(n_threads, int) or n_threads < 1:
+        if not isinstance(n_threads, Integral) or isinstance(n_threads, bool) or n_threads < 1:
             raise ValueError(f"given n_threads={n_threads!r}; expected a whole number, 1 or more")
-        options["n_threads"] = n_threads
+        options["n_threads"] = int(n_threads)
     if names is not None and kind == ONNX:
         raise ModelError(
             f"{folder}: names={names!r} was given; a model exported for ONNX Runtime keeps the names that it was "
@@ -243,7 +244,7 @@ class NER(EntityFinder):
             on_progress: called with (characters done, characters of the text) during predictions without words.
 
         Raises:
-            TypeError: `text` is not a str.
+            TypeError: `text` is not a str, or `request` is no Request.
             ValueError: `n_words` is not a whole number, 0 or more.
             ModelError: word sets or maps were requested, and the model has none.
             LexiconError: some words cannot be used; the message lists them.
@@ -251,12 +252,14 @@ class NER(EntityFinder):
         from cige.explain.reading import explain
 
         check_text(text)
-        if not isinstance(n_words, int) or n_words < 0:
+        if not isinstance(n_words, Integral) or isinstance(n_words, bool) or n_words < 0:
             raise ValueError(f"given n_words={n_words!r}; expected a whole number, 0 or more")
+        if request is not None and not isinstance(request, Request):
+            raise TypeError(f"given request={request!r}; expected a Request, such as Request.of(min_score=0.5)")
         return explain(
             self._with_words_of_call(words).model,
             text,
-            n_words=n_words,
+            n_words=int(n_words),
             removals=removals,
             word_sets=word_sets,
             maps=maps,

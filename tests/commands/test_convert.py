@@ -8,6 +8,7 @@ from labelled_text import SPANS, TEXT
 from cige.cli import main
 from cige.data import read_sentences, write_sentences
 from cige.data.documents import Document, read_documents, write_documents
+from cige.data.documents.formats import written
 from cige.data.sentence import Sentence, Span
 from cige.errors import DataError
 
@@ -79,3 +80,23 @@ def test_repairs_keep_the_entity_with_more_characters_of_its_own(tmp_path, capsy
     assert main(["convert", str(source), str(repaired), "--repair"]) == 0
     assert "1: repaired: A '甲子' at [0, 1), [10, 11) overlapped a longer entity" in capsys.readouterr().err
     assert read_sentences(repaired, nested=True)[0].spans == (long,)
+
+
+def test_what_nobody_has_labelled_is_told_where_the_new_file_cannot(tmp_path, capsys):
+    """`cige train` leaves such tasks out, but not what is made of them."""
+    source = tmp_path / "tasks.json"
+    documents = [
+        Document("张桂梅在云南", (Span(0, 3, "PER"),)),
+        Document("李明来了", is_labelled=False),
+        Document("王芳来了", (Span(0, 2, "PER"),), is_suggested=True),
+    ]
+    write_documents(source, documents, format="label-studio")
+    assert len(read_sentences(source)) == 1
+    told = {}
+    for format in written():
+        assert main(["convert", str(source), str(tmp_path / format), "--to", format]) == 0
+        told[format] = capsys.readouterr().err
+        again = read_documents(tmp_path / format, format=format)
+        assert ("1 unlabelled text is written as without entities" in told[format]) == all(d.is_labelled for d in again)
+        assert ("1 text has a model's predictions" in told[format]) == (not any(d.is_suggested for d in again))
+    assert told["label-studio"] == "" and told["bmes"].count("\n") == 2 and told["jsonl"].count("\n") == 1

@@ -87,7 +87,9 @@ def test_bytes_that_are_no_text_are_told_with_their_line(run, model, tmp_path, t
 
 
 def test_what_looks_like_a_missing_file_is_not_read_as_a_text(run, model, tmp_path):
-    assert "no such file" in run("predict", "news.txt", "--model", model)[2]
+    for name in ("news.txt", "新闻/合同（1）.txt", "news.txt.gz"):
+        assert f"{name}: no such file" in run("predict", name, "--model", model)[2]
+    assert run("predict", "请打开：合同.txt", "--model", model)[0] == 0  # a sentence
     assert "is a folder" in run("predict", tmp_path, "--model", model)[2]
 
 

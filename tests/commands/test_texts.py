@@ -1,6 +1,11 @@
 """Texts of the command line: lines of files, and documents of JSON files."""
 
+import gzip
 import json
+import lzma
+import os
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from tiny import TEXT
@@ -67,3 +72,46 @@ def test_utf_16_is_named(run, model, tmp_path, verb):
         argv = {"evaluate": ["--data", path], "lexicon": ["match", TEXT, "--lexicon", path]}.get(verb, [path])
         code, _, err = run(verb, *argv, *([] if verb == "lexicon" else ["--model", model]))
         assert code == 2 and "line 1" in err and "UTF-16" in err and "iconv -f UTF-16" in err
+
+
+@contextmanager
+def pipe(path: Path, content: str):
+    """A path with a pipe that has this content, as `<(...)` has in a shell."""
+    reader, writer = os.pipe()
+    os.write(writer, content.encode())
+    os.close(writer)
+    path.symlink_to(f"/dev/fd/{reader}")
+    try:
+        yield str(path)
+    finally:
+        os.close(reader)
+
+
+def test_a_pipe_has_lines_and_is_not_the_text_itself(tmp_path):
+    with pipe(tmp_path / "a", "李明\n北京\n") as path:
+        assert list(texts_of(path)) == ["李明", "北京"]
+    with pipe(tmp_path / "b", "李明\n北京\n") as path:
+        assert whole_text_of(path) == "李明\n北京"
+
+
+@pytest.mark.parametrize("argv", [["evaluate", "--data"], ["convert"], ["data", "stats"], ["suggest"], ["predict"]])
+def test_a_pipe_that_would_be_read_twice_is_refused(run, tmp_path, argv):
+    """Its format is detected first, and then nothing is left of it."""
+    more = {"convert": [tmp_path / "out.jsonl"], "suggest": [tmp_path / "out.jsonl"]}.get(argv[0], [])
+    with pipe(tmp_path / "pipe.json", '{"text": "李明在北京。", "entities": []}\n') as path:
+        code, _, err = run(*argv, path, *more)
+    assert code == 2 and "a pipe or device; expected a file" in err
+    assert not (tmp_path / "out.jsonl").exists()
+
+
+@pytest.mark.parametrize(("compress", "suffix"), [(gzip.compress, ".gz"), (lzma.compress, ".xz")])
+def test_compressed_files_are_read(tmp_path, compress, suffix):
+    path = tmp_path / f"texts.txt{suffix}"
+    path.write_bytes(compress("\ufeff李明\r\n\n北京".encode()))
+    assert list(texts_of(str(path))) == ["李明", "", "北京"]
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(DataError, match="damaged or truncated"):
+        list(texts_of(str(path)))
+    documents = tmp_path / f"tasks.json{suffix}"
+    documents.write_bytes(compress(json.dumps(UNLABELLED).encode()))
+    assert list(texts_of(str(documents))) == TEXTS

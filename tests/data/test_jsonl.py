@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cige.data import RepairWarning, Sentence, Span, read_labelled, read_sentences, write_sentences
+from cige.data.documents import read_documents
 from cige.data.jsonl import format_json_lines, parse_json_lines
 from cige.errors import DataError
 
@@ -88,6 +89,19 @@ def test_bad_records_are_refused_by_line(tmp_path, line, message):
     with pytest.raises(DataError, match=f"line 3: .*{message}") as caught:
         read_sentences(path)
     assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "surface", "is_told"),
+    [(3, 5, "北京", True), (8, 10, "上海", True), (3, 5, "上海", False), (7, 12, None, False)],
+)
+def test_offsets_in_utf_16_units_are_told(tmp_path, start, end, surface, is_told):
+    """`cige annotate --offsets utf-16` writes them."""
+    entity = {"start": start, "end": end, "label": "LOC"} | ({"text": surface} if surface else {})
+    path = put(tmp_path, json.dumps({"text": "👍在北京和👍上海", "entities": [entity]}) + "\n")
+    with pytest.raises(DataError) as caught:
+        read_sentences(path)
+    assert ("UTF-16 code units" in str(caught.value)) == is_told
 
 
 @pytest.mark.parametrize(
@@ -237,3 +251,18 @@ def test_the_text_of_a_discontinuous_entity_is_that_of_its_parts(tmp_path):
     (tmp_path / "x.jsonl").write_text(json.dumps({"text": BROKEN.text, "entities": [entity]}), encoding="utf-8")
     with pytest.raises(DataError, match=r"is '第一和口腔医院', but \[0, 2\), \[5, 7\) of the sentence is '第一医院'"):
         read_sentences(tmp_path / "x.jsonl", nested=True)
+
+
+@pytest.mark.parametrize(("text", "format"), [(JSONL, "jsonl"), (CLUENER, "cluener")])
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize("name", ["data.json", "data.jsonl", "data.txt"])
+def test_an_array_of_objects_is_read_like_its_lines(tmp_path, text, format, indent, name):
+    """As `json.dump` writes a list; `cige convert` reads it too."""
+    objects = [json.loads(line) for line in text.splitlines()]
+    path = put(tmp_path, json.dumps(objects, ensure_ascii=False, indent=indent), name)
+    assert read_sentences(path) == SENTENCES
+    assert read_labelled(path).format == format
+    assert [(d.text, d.spans) for d in read_documents(path)] == [(s.text, s.spans) for s in SENTENCES]
+    path = put(tmp_path, json.dumps([*objects, {"text": "小明"}]), name)
+    with pytest.raises(DataError, match=f"{name}, item 3: expected"):
+        read_sentences(path)

@@ -136,3 +136,4 @@ def test_the_command(base: Path, tmp_path: Path, capsys: pytest.CaptureFixture[s
         "X", "--words", str(tmp_path / "games.txt"), "--text", str(tmp_path / "empty.txt")
     )
     assert "no word to learn from" in refused("X", "--words", str(tmp_path / "empty.txt"), *text)
+    assert "新闻: no such file" in refused("X", "--words", str(tmp_path / "games.txt"), "--text", "新闻")

@@ -63,6 +63,7 @@ def test_a_label_that_is_not_reported_is_an_error():
         ({"min_score": "high"}, "min_score='high'; expected a probability"),
         ({"min_score": None}, "min_score=None; expected a probability"),
         ({"labels": 5}, "labels=5; expected a list of labels"),
+        ({"labels": ["PER", None]}, r"labels=\['PER', None\]; expected a list of labels"),
         ({"recall": "all"}, "recall='all'; expected a share"),
         ({"recall": 0.0}, "expected a share between 0 and 1"),
         ({"types": "rough"}, "expected one of 'fine', 'coarse'"),

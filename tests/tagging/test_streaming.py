@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from itertools import count, islice
 
+import numpy as np
 import pytest
 import tiny
 
@@ -104,6 +105,7 @@ def test_the_number_of_threads_is_that_of_the_thread_the_model_or_the_environmen
     assert found == [1] and n_threads() == 3
     ner = cige.load(model.folder, n_threads=2)
     assert ner.model.n_threads == ner.model.network.n_threads == 2
+    assert cige.load(model.folder, n_threads=np.int64(2)).model.n_threads == 2
     for wrong in (0, -1, 1.5, True, "2"):
         with pytest.raises(ValueError, match="n_threads"):
             cige.load(model.folder, n_threads=wrong)

@@ -1,5 +1,6 @@
 """Advice for files that are not UTF-8."""
 
+import bz2
 import io
 import zipfile
 
@@ -22,6 +23,8 @@ def office_file() -> bytes:
         ("a.docx", office_file(), "Office file"),
         ("a.pdf", b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n\0\0", "PDF"),
         ("a.xls", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(99), "Office file"),
+        ("a.bz2", bz2.compress("李明在北京。\n".encode() * 9), "compressed file (.bz2)"),
+        ("a.zst", b"\x28\xb5\x2f\xfd\x24\x13\0\0", "compressed file (.zst)"),
         ("a.png", b"\x89PNG\r\n\x1a\n\0\0", "picture"),
     ],
 )

@@ -18,7 +18,7 @@ from cige.bulk.csv_records import RecordEnds, csv_records
 from cige.data.documents.folders import broken_links, suffix, visible_files
 from cige.errors import DataError
 from cige.folders.manifest import sha256
-from cige.folders.packed import UNPACKING_ERRORS, unpack
+from cige.folders.packed import UNPACKING_ERRORS, is_pipe, unpack
 
 FORMATS = {".txt": "txt", ".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".tsv": "tsv", ".parquet": "parquet"}
 PIECE_ROWS = 500  # if no part size is given, parts have a multiple of this many rows
@@ -75,7 +75,7 @@ def find_files(source: Path, form: str | None) -> tuple[list[str], str]:
     """
     if not source.exists():
         raise DataError(f"{source}: no such file or folder")
-    if not (source.is_file() or source.is_dir()):
+    if is_pipe(source):
         # It is read twice: for its checksum and the beginnings of its parts, and when these are annotated.
         raise DataError(f"{source}: a pipe or device; expected a file or folder, so save its content to a file first")
     if source.is_dir():

@@ -13,6 +13,8 @@ all of these formats except texts without labels.
 from __future__ import annotations
 
 import argparse
+import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -49,6 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     from cige.data.documents import ReadingOptions, read_documents, write_documents
+    from cige.data.documents.formats import format_to_write
 
     options = ReadingOptions(
         text_column=args.text_column,
@@ -60,11 +63,31 @@ def run(args: argparse.Namespace) -> None:
     if args.repair:
         documents = [_without_overlaps(document, args.input, n) for n, document in enumerate(documents, 1)]
     write_documents(args.output, documents, format=args.to or "auto")
+    _tell_confirmed(documents, format_to_write(args.output, args.to or "auto"))
     n_spans = sum(len(document.spans) for document in documents)
     n_unlabelled = sum(not document.is_labelled for document in documents)
     unlabelled = f", {n_unlabelled:,} of them unlabelled" if n_unlabelled else ""
     entities = counted(n_spans, "entity", "entities")
     print(f"wrote {args.output}: {counted(len(documents), 'document')} with {entities}{unlabelled}")
+
+
+def _tell_confirmed(documents: Sequence[Document], format: str) -> None:
+    """Print on standard error what is labelled in the new file although nobody has labelled it."""
+    from cige.data.documents.formats import FORMATS
+
+    n_unlabelled = sum(not document.is_labelled for document in documents)
+    n_suggested = sum(document.is_suggested for document in documents)
+    which = "training on this file takes them as correct; label them first, or leave them out"
+    if n_unlabelled and not FORMATS[format].has_unlabelled:
+        texts = counted(n_unlabelled, "unlabelled text is", "unlabelled texts are")
+        print(f"cige: {texts} written as without entities, since {format} cannot say more; {which}", file=sys.stderr)
+    if n_suggested and not FORMATS[format].has_predictions:
+        texts = counted(n_suggested, "text has", "texts have")
+        print(
+            f"cige: {texts} a model's predictions, which nobody has submitted, as entities, since {format} cannot tell "
+            f"them apart; {which}",
+            file=sys.stderr,
+        )
 
 
 def _without_overlaps(document: Document, file: str, number: int) -> Document:

@@ -16,6 +16,7 @@ as data.hidden_odds: lower it if the model finds too many entities, and raise it
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -94,6 +95,8 @@ def list_files(types: list[str], words: str | None) -> dict[str, str]:
 
 def _lines(paths: list[str]) -> Iterator[str]:
     for path in paths:
+        if path != "-" and not os.path.exists(path):
+            raise DataError(f"{path}: no such file; expected files of raw text, one text per line")
         n_lines = 0
         for line in sentences_of(path):
             n_lines += 1

@@ -96,7 +96,10 @@ def run(args: argparse.Namespace) -> int:
         raise DataError(f"--chars {low} {high}: expected the smallest number first, such as --chars {high} {low}")
     settings = Settings(args.n, args.strategy, args.per, low, high, args.seed)
     if args.source != "-" and not Path(args.source).is_file():
-        what = "a folder" if os.path.isdir(args.source) else "no such file"
+        from cige.folders.packed import is_pipe
+
+        kinds = {"a folder": os.path.isdir, "a pipe or device": is_pipe}
+        what = next((kind for kind, holds in kinds.items() if holds(args.source)), "no such file")
         raise DataError(f"{args.source}: {what}; expected a file of sentences, one per line, or - for standard input")
     _refuse_to_overwrite(args.output, [args.source, *args.exclude])
     request = request_of(args)

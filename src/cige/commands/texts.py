@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator
-from typing import BinaryIO
+from collections.abc import Iterable, Iterator
+from typing import IO
 
 from cige.errors import DataError
 from cige.text.encodings import how_to_convert
@@ -15,7 +15,7 @@ _JSON_FORMS = (
     'a .json file is read as documents: objects with "text", tasks of Label Studio, what doccano, spaCy or displaCy '
     "write, or rows of tokens and ner_tags; copy it to a .txt file to read its lines as they are"
 )
-_LIKE_A_FILE_NAME = re.compile(r"[\w./\\~-]+\.(txt|text|md|tsv|csv|jsonl?)", re.ASCII)
+_LIKE_A_FILE_NAME = re.compile(r"[\w./\\~()（）-]+\.(txt|text|md|tsv|csv|jsonl?)(\.gz|\.xz)?")
 
 
 def add_source_argument(parser, what: str) -> None:  # type: ignore[no-untyped-def]
@@ -32,16 +32,17 @@ def add_source_argument(parser, what: str) -> None:  # type: ignore[no-untyped-d
 def texts_of(source: str) -> Iterator[str]:
     """The texts of a source, one per line of a file or of standard input, while they are read.
 
-    Those of a .json file are the texts of its documents; they may have line breaks. Raises a DataError if a line is not
-    UTF-8, the source looks like the name of a missing file, or no form of `cige.data.documents` fits a .json file.
+    A file may be compressed (.gz, .xz), or be a pipe such as that of `<(...)` in a shell. The texts of a .json file are
+    those of its documents; they may have line breaks. Raises a DataError if a line is not UTF-8, a compressed file is
+    damaged, the source looks like the name of a missing file, or no form of `cige.data.documents` fits a .json file.
     """
     if source == "-":
         yield from _lines(sys.stdin.buffer, "standard input")
-    elif os.path.isfile(source) and source.lower().endswith(".json"):
+    elif _is_file(source) and source.lower().endswith((".json", ".json.gz", ".json.xz")):
         yield from _texts_of_documents(source)
-    elif os.path.isfile(source):
+    elif _is_file(source):
         with open(source, "rb") as file:
-            yield from _lines(file, source)
+            yield from _lines(_unpacked(file, source) if file.seekable() else file, source)
     else:
         yield _the_text_itself(source)
 
@@ -54,16 +55,21 @@ def sentences_of(source: str) -> Iterator[str]:
 
 def whole_text_of(source: str) -> str:
     """A source as one text, including line breaks."""
-    if source == "-" or os.path.isfile(source):
+    if source == "-" or _is_file(source):
         return "\n".join(texts_of(source))
     return _the_text_itself(source)
+
+
+def _is_file(source: str) -> bool:
+    """Whether a source is the path of something that has lines: a file, a pipe or a device."""
+    return os.path.exists(source) and not os.path.isdir(source)
 
 
 def _texts_of_documents(path: str) -> list[str]:
     from cige.data.documents.formats import of_json, read_documents  # only here: lines do not need them
     from cige.data.text_files import read_text
 
-    format = of_json(read_text(path))
+    format = of_json(read_text(path, again=True))
     if format is None:
         raise DataError(f"{path}: {_JSON_FORMS}")
     try:
@@ -72,10 +78,10 @@ def _texts_of_documents(path: str) -> list[str]:
         raise DataError(f"{error} (read as {format}; {_JSON_FORMS})") from None
 
 
-def _lines(file: BinaryIO, name: str) -> Iterator[str]:
+def _lines(file: Iterable[bytes], name: str) -> Iterator[str]:
     start = b""
     for number, line in enumerate(file, 1):
-        start = start or line[:4]
+        start = start or line[:16]
         line = line.removesuffix(b"\n").removesuffix(b"\r")
         if number == 1:
             line = line.removeprefix(b"\xef\xbb\xbf")
@@ -86,6 +92,15 @@ def _lines(file: BinaryIO, name: str) -> Iterator[str]:
                 f"{name}, line {number}: byte 0x{line[error.start]:02x} at column {error.start + 1} is not UTF-8; "
                 + how_to_convert(start + line)
             ) from None
+
+
+def _unpacked(file: IO[bytes], name: str) -> Iterator[bytes]:
+    from cige.folders.packed import UNPACKING_ERRORS, unpack  # only here: a text itself does not need them
+
+    try:
+        yield from unpack(file)
+    except UNPACKING_ERRORS as error:
+        raise DataError(f"{name} is damaged or truncated ({error}); fetch or compress it again") from error
 
 
 def _the_text_itself(source: str) -> str:

@@ -1,4 +1,4 @@
-"""JSON lines: one sentence per line with its spans, in the format of cige or of CLUENER.
+"""JSON lines: one sentence per line with its spans, in the format of cige or of CLUENER; or one array of such objects.
 
     jsonl    {"text": "小明在北京", "entities": [{"start": 3, "end": 5, "label": "LOC"}]}
     cluener  {"text": "小明在北京", "label": {"address": {"北京": [[3, 4]]}}}
@@ -22,17 +22,23 @@ from cige.data.text_files import error_context, has_surrogate
 from cige.errors import DataError
 from cige.json_text import JsonObject, to_json
 from cige.text.counted import counted
+from cige.text.utf16 import utf16_offsets
 
 NO_OVERLAPS = (
     "a character can have only one tag: train with `head: pair_grid`, which finds nested entities, correct the file, "
     "or read it with repair=True, which keeps the outermost (`cige convert FILE OUTPUT --repair` writes them)"
 )
 NO_GAPS = "is discontinuous; only `head: pair_grid` with pair_grid.scores: relations learns such entities"
+_CODE_POINTS = "offsets count code points, from 0"
+_OTHER_UNITS = f"as in JavaScript and with `cige annotate --offsets utf-16`; {_CODE_POINTS}"
 _SPLIT_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
 
 def looks_like_json_lines(text: str) -> bool:
-    """Whether the first line that is not blank is a JSON object."""
+    """Whether the first line that is not blank is a JSON object, or the text is an array of objects."""
+    items = _array(text)
+    if items is not None:
+        return bool(items) and isinstance(items[0], dict)
     first = re.search(r"[^\n]*\S[^\n]*", text)
     if first is None or not first[0].lstrip().startswith("{"):
         return False
@@ -45,9 +51,10 @@ def looks_like_json_lines(text: str) -> bool:
 def parse_json_lines(
     text: str, *, name: str, form: str = "auto", keep_outermost: bool = False, nested: bool = False
 ) -> LabelledFile:
-    """Read the text of a JSON-lines file, whose name is `name` in messages; blank lines are ignored. Raises a DataError
-    with the line number if a line is not JSON, lacks keys, has offsets outside the text, an entity whose text differs
-    from that of the sentence, or spans that are not `learnable`.
+    """Read the text of a JSON-lines file, whose name is `name` in messages; blank lines are ignored. The objects of an
+    array have the numbers of their items instead of lines. Raises a DataError with this number if a line is not JSON,
+    lacks keys, has offsets outside the text, an entity whose text differs from that of the sentence, or spans that are
+    not `learnable`.
 
     Args:
         form: jsonl, cluener, or "auto" to detect it from the first record.
@@ -56,11 +63,12 @@ def parse_json_lines(
         nested: keep all of them, for models that find nested entities.
     """
     sentences, repairs = [], []
-    for number, line in enumerate(text.split("\n"), 1):
-        if not line.strip():
+    items = _array(text)
+    for number, item in enumerate(text.split("\n") if items is None else items, 1):
+        if items is None and not item.strip():
             continue
-        with error_context(f"{name}, line {number}"):
-            record = load_object(line)
+        with error_context(f"{name}, {'line' if items is None else 'item'} {number}"):
+            record = load_object(item) if items is None else _an_object(item)
             if form == "auto":
                 form = "cluener" if "entities" not in record and isinstance(record.get("label"), dict) else "jsonl"
             sentence_text = _get_text(record)
@@ -93,6 +101,20 @@ def load_object(line: str) -> JsonObject:
         record = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise DataError(f"not JSON ({error}); expected one object per line") from None
+    return _an_object(record)
+
+
+def _array(text: str) -> list[Any] | None:
+    """The items of a text that is one JSON array; None for other texts."""
+    if not text.lstrip().startswith("["):
+        return None
+    try:
+        return json.loads(text)  # type: ignore[no-any-return]
+    except (ValueError, RecursionError):
+        return None
+
+
+def _an_object(record: Any) -> JsonObject:
     if not isinstance(record, dict):
         raise DataError(f'expected an object such as {{"text": ...}}, found {type(record).__name__}')
     return record
@@ -166,7 +188,11 @@ def make_span(start: Any, end: Any, label: Any, text: str) -> Span:
     if not isinstance(label, str) or not label:
         raise DataError(f"expected a name as the label of {start}..{end}, found {label!r}")
     if not 0 <= start < end <= len(text):
-        raise DataError(f"{label} at [{start}, {end}) does not fit a text of {counted(len(text), 'character')}")
+        fits = 0 <= start < end <= utf16_offsets(text)(len(text))
+        raise DataError(
+            f"{label} at [{start}, {end}) does not fit a text of {counted(len(text), 'character')}"
+            + (f"; it would if it counted UTF-16 code units, {_OTHER_UNITS}" if fits else "")
+        )
     return Span(start, end, label)
 
 
@@ -174,10 +200,16 @@ def check_surface(span: Span, surface: Any, text: str) -> None:
     """Raise a DataError if the text that a file gives for a span differs from the text at its offsets."""
     in_text = span.text_in(text)
     if surface != in_text:
+        is_utf16 = isinstance(surface, str) and _units(surface) == _units(text)[2 * span.start : 2 * span.end]
         raise DataError(
             f"the text of {span.label} is {surface!r}, but {show_places(span)} of the sentence is {in_text!r}; "
-            "offsets count code points, from 0"
+            + (f"these offsets count UTF-16 code units, {_OTHER_UNITS}" if is_utf16 else _CODE_POINTS)
         )
+
+
+def _units(text: str) -> bytes:
+    """The UTF-16 code units of a text, each of two bytes."""
+    return text.encode("utf-16-le", "surrogatepass")
 
 
 def learnable(spans: Sequence[Span], text: str, *, keep_outermost: bool, nested: bool) -> tuple[list[Span], list[Span]]:

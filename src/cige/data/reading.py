@@ -101,7 +101,7 @@ def _format_of_documents(path: Path) -> str | None:
     if format in COLUMN_FORMATS:
         return None
     if format in (None, "txt", "jsonl"):
-        text = read_text(path)
+        text = read_text(path, again=True)
         format = of_json(text) if text.lstrip()[:1] in ("{", "[") else None
         if format is None:
             first = next((line for line in text.split("\n") if line.strip()), "")

@@ -12,16 +12,26 @@ from pathlib import Path
 
 from cige.errors import DataError
 from cige.folders.atomic import atomic_file
-from cige.folders.packed import UNPACKING_ERRORS, unpack
+from cige.folders.packed import UNPACKING_ERRORS, is_pipe, unpack
 from cige.text.encodings import how_to_convert
 from cige.text.visible import one_line
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def read_text(path: str | Path) -> str:
-    """The content of a UTF-8 file (plain, .gz or .xz) without its byte order mark and with its own line ends. Raises a
-    DataError if the file is missing, is a folder, cannot be decompressed, or is not UTF-8 (with the line number)."""
+def read_text(path: str | Path, *, again: bool = False) -> str:
+    """The content of a UTF-8 file (plain, .gz or .xz) without its byte order mark and with its own line ends.
+
+    Args:
+        again: whether the caller reads the file again, as after the detection of its format, which a pipe does not
+            allow: it would be empty.
+
+    Raises:
+        DataError: the file is missing, is a folder, cannot be decompressed, or is not UTF-8 (with the line number); or
+            it is a pipe and `again` is true.
+    """
+    if again and is_pipe(path):
+        raise DataError(f"{path}: a pipe or device; expected a file, so save its content to a file first")
     return decode(_read_bytes(Path(path)), name=str(path))
 
 
@@ -35,7 +45,7 @@ def decode(raw: bytes, *, name: str) -> str:
         line = raw.count(b"\n", 0, position) + 1
         raise DataError(
             f"{name}, line {line}: byte 0x{raw[position]:02x} is not UTF-8; "
-            + how_to_convert(raw[:4] + raw[position : position + 200])
+            + how_to_convert(raw[:16] + raw[position : position + 200])
         ) from None
 
 

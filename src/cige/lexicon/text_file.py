@@ -9,7 +9,7 @@ from itertools import chain
 from typing import IO
 
 from cige.errors import LexiconError
-from cige.folders.packed import UNPACKING_ERRORS, unpack
+from cige.folders.packed import UNPACKING_ERRORS, is_pipe, unpack
 from cige.lexicon.word_rules import NOT_UTF8
 from cige.text.encodings import UTF16_MARKS, how_to_convert, is_no_text
 
@@ -23,7 +23,7 @@ _N_TRIED, _MAX_BAD_SHARE = 1000, 0.01  # a file with a larger share of bad lines
 def open_file(path: str | os.PathLike[str]) -> IO[bytes]:
     """Open a file without decompressing it; see `cige.folders.packed.unpack`. Raises a LexiconError if the file is
     missing, is a folder or a pipe, or cannot be read."""
-    if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
+    if is_pipe(path):
         # The format is detected by reading the beginning, which is not possible twice with a pipe.
         raise LexiconError(f"{path}: a pipe or device; expected a file, so save its content to a file first")
     try:

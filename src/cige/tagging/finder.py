@@ -206,6 +206,8 @@ class EntityFinder(ABC):
             raise TypeError(f"given {type(texts).__name__}; expected an iterable of str, such as [text]")
         if not isinstance(batch_size, Integral) or isinstance(batch_size, bool) or batch_size < 1:
             raise ValueError(f"given batch_size={batch_size!r}; expected a whole number, 1 or more")
+        if not isinstance(consistent, bool):
+            raise ValueError(f"given consistent={consistent!r}; expected True or False")
         if not consistent:
             return self._stream(texts, batch_size, selection)
         if selection.thresholds is not None:

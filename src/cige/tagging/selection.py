@@ -44,6 +44,9 @@ class Request:
             raise ValueError(f"given labels={labels!r}; expected a list of labels, such as [{labels!r}]")
         if labels is not None and not isinstance(labels, Iterable):
             raise ValueError(f"given labels={labels!r}; expected a list of labels")
+        listed = None if labels is None else tuple(labels)
+        if not all(isinstance(label, str) for label in listed or ()):
+            raise ValueError(f"given labels={list(listed or ())!r}; expected a list of labels, such as ['PER']")
         if not isinstance(min_score, Real) or not 0 <= min_score <= 1:
             raise ValueError(f"given min_score={min_score!r}; expected a probability from 0 to 1")
         if types not in TYPES:
@@ -52,7 +55,7 @@ class Request:
             raise ValueError(f"given recall={recall!r}; expected a share between 0 and 1, such as 0.95")
         if not isinstance(nested, bool):
             raise ValueError(f"given nested={nested!r}; expected True or False")
-        return cls(min_score, None if labels is None else tuple(labels), types, recall, nested)
+        return cls(min_score, listed, types, recall, nested)
 
 
 @dataclass(frozen=True)

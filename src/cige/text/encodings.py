@@ -8,6 +8,10 @@ _NO_TEXT = {  # how files of other programs begin, and what they are
     b"\xd0\xcf\x11\xe0": "this is an Office file (.doc, .xls)",
     b"%PDF": "this is a PDF file",
     b"PAR1": "this is a Parquet file",
+    b"\x1f\x8b": "this is a compressed file (.gz)",
+    b"\xfd7zXZ\x00": "this is a compressed file (.xz)",
+    b"\x28\xb5\x2f\xfd": "this is a compressed file (.zst)",
+    b"BZh91AY&SY": "this is a compressed file (.bz2)",
     b"\x89PNG": "this is a picture",
     b"\xff\xd8\xff": "this is a picture",
 }

@@ -29,12 +29,16 @@ class Format:
         what: a short description.
         read, write: the reader and the writer; None if cige has none.
         suffixes: suffixes of file names that usually have this format.
+        has_unlabelled: whether a text without annotation differs from one that has no entities.
+        has_predictions: whether predictions of a model differ from confirmed entities.
     """
 
     what: str
     read: Read
     write: Write | None = None
     suffixes: tuple[str, ...] = ()
+    has_unlabelled: bool = False
+    has_predictions: bool = False
 
 
 def _columns(scheme: str) -> tuple[Read, Write]:
@@ -43,19 +47,21 @@ def _columns(scheme: str) -> tuple[Read, Write]:
 
 FORMATS: dict[str, Format] = {
     "txt": Format("one text per line, unlabelled", lines.read_txt, None, (".txt",)),
-    "jsonl": Format("JSON lines of text and entities", lines.read_jsonl, lines.write_jsonl, (".jsonl", ".ndjson")),
+    "jsonl": Format(
+        "JSON lines of text and entities", lines.read_jsonl, lines.write_jsonl, (".jsonl", ".ndjson"), True
+    ),
     "cluener": Format("JSON lines of CLUENER", lines.read_cluener, lines.write_cluener),
     "bmes": Format("a character and a BMES tag per line", *_columns("BMES"), (".bmes",)),
     "bioes": Format("a character and a BIOES tag per line", *_columns("BIOES"), (".bioes", ".bieos")),
     "bio": Format("a character and a BIO tag per line", *_columns("BIO"), (".bio",)),
     "conll": Format("2 to 4 columns: token first, tag last", lines.read_conll, lines.write_columns, (".conll",)),
-    "csv": Format("CSV with a column of texts", tables.read_csv, tables.write_csv, (".csv",)),
-    "tsv": Format("TSV with a column of texts", tables.read_tsv, tables.write_tsv, (".tsv",)),
-    "parquet": Format("Parquet with a column of texts", tables.read_parquet, tables.write_parquet, (".parquet",)),
+    "csv": Format("CSV with a column of texts", tables.read_csv, tables.write_csv, (".csv",), True),
+    "tsv": Format("TSV with a column of texts", tables.read_tsv, tables.write_tsv, (".tsv",), True),
+    "parquet": Format("Parquet with a column of texts", tables.read_parquet, tables.write_parquet, (".parquet",), True),
     "doccano": Format("doccano's JSON lines", tools.read_doccano, tools.write_doccano),
-    "label-studio": Format("tasks of Label Studio", tools.read_label_studio, tools.write_label_studio),
+    "label-studio": Format("tasks of Label Studio", tools.read_label_studio, tools.write_label_studio, (), True, True),
     "displacy": Format("displaCy's objects (manual=True)", tools.read_displacy, tools.write_displacy),
-    "brat": Format("a folder of brat's .txt and .ann files", brat.read_brat, brat.write_brat, (".ann",)),
+    "brat": Format("a folder of brat's .txt and .ann files", brat.read_brat, brat.write_brat, (".ann",), True),
     "spacy-json": Format("spaCy's training JSON", tokens.read_spacy_json),
     "docbin": Format("spaCy's DocBin", tokens.read_docbin, None, (".spacy",)),
     "hugging-face": Format("rows of tokens and ner_tags", tokens.read_hugging_face),
@@ -99,13 +105,19 @@ def write_documents(path: str | Path, documents: Iterable[Document], *, format: 
         DataError: the format is unknown or cannot be written, or a document cannot be represented in it.
     """
     path = Path(path)
-    name = _by_suffix(path) if format == "auto" else known(format)
-    if name is None:
-        raise DataError(f"cannot tell the format from the name {path}; give one of {', '.join(written())}")
+    name = format_to_write(path, format)
     write = FORMATS[name].write
     if write is None:
         raise DataError(f"format {name} is only read; cige writes {', '.join(written())}")
     write(path, documents)
+
+
+def format_to_write(path: str | Path, format: str = "auto") -> str:
+    """The name of the format that `write_documents` uses; raises a DataError if it is unknown."""
+    name = _by_suffix(Path(path)) if format == "auto" else known(format)
+    if name is None:
+        raise DataError(f"cannot tell the format from the name {path}; give one of {', '.join(written())}")
+    return name
 
 
 def written() -> list[str]:
@@ -128,7 +140,7 @@ def find_format(path: Path) -> str:
     name = of_name(path)
     if name is not None and name not in ("txt", "jsonl"):
         return name
-    text = read_text(path)
+    text = read_text(path, again=True)
     return of_json(text) or _of_columns(text) or name or _unknown(path)
 
 
