@@ -24,6 +24,12 @@ def test_all_overlapping_words_sorted(lexicon):
     assert lexicon.match("").shape == (0, 3)
 
 
+@pytest.mark.parametrize(("given", "problem"), [(None, "NoneType"), (["南京"], "one text per call"), (b"x", "decode")])
+def test_only_a_text_is_matched(lexicon, given, problem):
+    with pytest.raises(TypeError, match=problem):
+        lexicon.match(given)
+
+
 def test_words_counts_and_ids(lexicon):
     assert len(lexicon) == 6
     assert list(lexicon) == WORDS

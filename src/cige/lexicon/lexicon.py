@@ -33,6 +33,7 @@ from cige.lexicon.user_word import (
 from cige.lexicon.word_blob import WordBlob
 from cige.lexicon.word_rules import DUPLICATE, reason_to_refuse
 from cige.text.counted import counted
+from cige.text.given import check_text
 from cige.text.normalize import normalize
 
 if TYPE_CHECKING:
@@ -193,7 +194,8 @@ class Lexicon:
         return self._snapshot
 
     def match(self, text: str) -> np.ndarray:
-        """int32[n, 3] rows (start, end, word_id); see `LexiconSnapshot.match`."""
+        """int32[n, 3] rows (start, end, word_id); see `LexiconSnapshot.match`. Raises a TypeError if `text` is no str."""
+        check_text(text)
         return self._snapshot.match(text)
 
     def add(
