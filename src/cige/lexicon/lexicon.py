@@ -194,7 +194,7 @@ class Lexicon:
         return self._snapshot
 
     def match(self, text: str) -> np.ndarray:
-        """int32[n, 3] rows (start, end, word_id); see `LexiconSnapshot.match`. Raises a TypeError if `text` is no str."""
+        """int32[n, 3] rows (start, end, word_id); see `LexiconSnapshot.match`. Raises a TypeError if it is no str."""
         check_text(text)
         return self._snapshot.match(text)
 
