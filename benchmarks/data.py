@@ -42,6 +42,7 @@ DOMAINS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 }
 """The sets of each domain, by the recipe of the model; a model is calibrated on these."""
 CORE = ("PER", "LOC", "ORG")
+FULL_BATCHES = 64  # texts of two batches of 32
 
 
 def texts_of(data_dir: Path, name: str, split: str) -> list[str]:
@@ -55,10 +56,14 @@ def posts_and_news(data_dir: Path, n: int) -> dict[str, list[str]]:
 
 
 def texts_by_length(data_dir: Path, n: int, lengths: Iterable[int]) -> dict[str, list[str]]:
-    """Posts and news as they are, and the news cut to pieces of each length."""
+    """Posts and news as they are, and news cut to pieces of each length, at least FULL_BATCHES of them: a batch of few
+    texts is slower per character."""
     texts = posts_and_news(data_dir, n)
-    joined = "".join(texts["MSRA"])
-    cut = {f"{n} characters": [joined[k : k + n] for k in range(0, len(joined) - n + 1, n)] for n in lengths}
+    n_chars, news = sum(map(len, texts["MSRA"])), "".join(texts_of(data_dir, "msra", "train"))
+    cut = {}
+    for length in lengths:
+        joined = news[-max(n_chars, FULL_BATCHES * length) :]
+        cut[f"{length} characters"] = [joined[k : k + length] for k in range(0, len(joined) - length + 1, length)]
     return texts | cut
 
 

@@ -76,6 +76,19 @@ def alone(program: str, *arguments: str, name: str | None = None) -> Program:
     return in_worker(name or program, command, lambda spans: [Span(*span) for span in spans], where)
 
 
+def sorted_by_length(program: Program) -> Program:
+    """The program, given longer texts behind shorter ones, so that its batches have little padding."""
+
+    def find(texts: Sequence[str], batch_size: int) -> Found:
+        order = sorted(range(len(texts)), key=lambda k: len(texts[k]))
+        found: Found = [[] for _ in texts]
+        for k, spans in zip(order, program.find([texts[k] for k in order], batch_size), strict=True):
+            found[k] = spans
+        return found
+
+    return Program(f"{program.name}, sorted", find, program.processor_seconds)
+
+
 def in_worker(
     name: str,
     command: Sequence[str],

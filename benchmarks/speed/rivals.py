@@ -3,9 +3,10 @@
 Text to entities: the development parts of Weibo and CLUENER, the last texts of MSRA's training part, and these cut to
 pieces of one length. A ratio is the median of those of rounds in which the programs were timed one after the other, so
 that what else the machine does at the time counts for all. With one thread the seconds are those of the processor, with
-more they are elapsed. Each program has a process to itself; jieba reads text by text, whatever the batch size. Start-up
-is that of a process from its begin to its first answer, and the memory is the most that it had resident; medians of
-five. Without --lac-python LAC is left out.
+more they are elapsed. Each program has a process to itself; jieba reads text by text, whatever the batch size. cige
+makes batches of texts of similar length by itself; LAC takes them as they are given, so it is also given them "sorted"
+by length. Start-up is that of a process from its begin to its first answer, and the memory is the most that it had
+resident; medians of five. Without --lac-python LAC is left out.
 """
 
 import resource
@@ -67,7 +68,8 @@ def bench(
             "jieba": (sys.executable, FIRST_ANSWERS["jieba"]),
         }
         if lac_python is not None:
-            rivals.append(programs.lac(lac_python))
+            lac = programs.lac(lac_python)
+            rivals += [lac, programs.sorted_by_length(lac)]
             starts["LAC"] = (lac_python, FIRST_ANSWERS["LAC"], str(programs.LAC_WORKER.parent))
         read = texts_by_length(data_dir, texts, lengths) | {"CLUENER dev": texts_of(data_dir, "cluener", "dev")[:texts]}
         rows = races(rivals, read, n_rounds=rounds, elapsed=threads > 1)

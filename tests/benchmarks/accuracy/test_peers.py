@@ -91,6 +91,19 @@ def test_cige_in_a_process_of_its_own_without_pytorch():
     subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(programs.__file__).parents[2])
 
 
+def test_texts_in_the_order_of_their_length_have_their_own_answers():
+    given = []
+
+    def find(texts, batch_size):
+        given.append((texts, batch_size))
+        return [[Span(0, len(text), "PER")] for text in texts]
+
+    program = programs.sorted_by_length(programs.Program("LAC", find, lambda: 7.0))
+    assert program.read(["三个字", "一", "", "两字"], 2) == [[Span(0, n, "PER")] for n in (3, 1, 0, 2)]
+    assert given == [(["", "一", "两字", "三个字"], 2)]
+    assert (program.name, program.processor_seconds()) == ("LAC, sorted", 7.0)
+
+
 def test_a_worker_that_ends_is_told(monkeypatch, tmp_path):
     worker = tmp_path / "worker.py"
     worker.write_text("raise SystemExit(3)\n")
