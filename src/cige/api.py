@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from numbers import Integral
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,7 +27,7 @@ from cige.tagging.selection import Request, Selection, warn_of_other_case
 from cige.tagging.streaming import Stream, WordBudgetWarning  # noqa: F401  # caught by users
 from cige.tagging.windows import LatticeWord, core_words, read_windows
 from cige.text.counted import counted
-from cige.text.given import check_text
+from cige.text.given import check_text, whole_number
 
 if TYPE_CHECKING:
     from cige.explain.explanation import Explanation
@@ -112,9 +111,7 @@ def load(
     if names is not None:
         options["names"] = names
     if n_threads is not None:
-        if not isinstance(n_threads, Integral) or isinstance(n_threads, bool) or n_threads < 1:
-            raise ValueError(f"given n_threads={n_threads!r}; expected a whole number, 1 or more")
-        options["n_threads"] = int(n_threads)
+        options["n_threads"] = whole_number("n_threads", n_threads, least=1)
     if names is not None and kind == ONNX:
         raise ModelError(
             f"{folder}: names={names!r} was given; a model exported for ONNX Runtime keeps the names that it was "
@@ -252,14 +249,13 @@ class NER(EntityFinder):
         from cige.explain.reading import explain
 
         check_text(text)
-        if not isinstance(n_words, Integral) or isinstance(n_words, bool) or n_words < 0:
-            raise ValueError(f"given n_words={n_words!r}; expected a whole number, 0 or more")
+        n_words = whole_number("n_words", n_words, least=0)
         if request is not None and not isinstance(request, Request):
             raise TypeError(f"given request={request!r}; expected a Request, such as Request.of(min_score=0.5)")
         return explain(
             self._with_words_of_call(words).model,
             text,
-            n_words=int(n_words),
+            n_words=n_words,
             removals=removals,
             word_sets=word_sets,
             maps=maps,

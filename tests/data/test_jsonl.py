@@ -266,3 +266,17 @@ def test_an_array_of_objects_is_read_like_its_lines(tmp_path, text, format, inde
     path = put(tmp_path, json.dumps([*objects, {"text": "小明"}]), name)
     with pytest.raises(DataError, match=f"{name}, item 3: expected"):
         read_sentences(path)
+
+
+def test_a_damaged_array_is_no_file_of_columns(tmp_path):
+    """Its first line has as many fields as a line of CoNLL."""
+    path = put(tmp_path, '[{"text": "李明", "entities": []},]', "a.json")
+    with pytest.raises(
+        DataError, match=r"a\.json: not JSON \(.*\); expected one array of objects, or one object per line"
+    ):
+        read_sentences(path)
+
+
+def test_columns_may_begin_with_brackets(tmp_path):
+    path = put(tmp_path, "[ O\n{ O\n李 B-PER\n明 E-PER\n", "a.txt")
+    assert [(s.text, s.spans) for s in read_sentences(path)] == [("[{李明", (Span(2, 4, "PER"),))]

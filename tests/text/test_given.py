@@ -1,8 +1,9 @@
-"""What is not a text is named."""
+"""What is not a text, or not a whole number, is named."""
 
+import numpy as np
 import pytest
 
-from cige.text.given import check_text, decode_hint
+from cige.text.given import check_text, decode_hint, whole_number
 
 
 @pytest.mark.parametrize(
@@ -26,3 +27,15 @@ def test_texts_are_taken():
     check_text("")
     check_text("北京")
     assert decode_hint("北京") == decode_hint(None) == ""
+
+
+@pytest.mark.parametrize("value", [-1, 2.0, "3", None, True, np.float32(2)])
+def test_what_is_no_whole_number_is_named(value):
+    with pytest.raises(ValueError) as found:
+        whole_number("n_words", value, least=0)
+    assert str(found.value) == f"given n_words={value!r}; expected a whole number, 0 or more"
+
+
+def test_integers_of_numpy_are_whole_numbers():
+    assert type(whole_number("n_words", np.int64(2), least=1)) is int
+    assert whole_number("n_words", 0, least=0) == 0

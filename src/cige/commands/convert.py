@@ -77,17 +77,15 @@ def _tell_confirmed(documents: Sequence[Document], format: str) -> None:
 
     n_unlabelled = sum(not document.is_labelled for document in documents)
     n_suggested = sum(document.is_suggested for document in documents)
-    which = "training on this file takes them as correct; label them first, or leave them out"
+    which = "training on this file takes that as correct, so label these texts first or leave them out"
     if n_unlabelled and not FORMATS[format].has_unlabelled:
         texts = counted(n_unlabelled, "unlabelled text is", "unlabelled texts are")
-        print(f"cige: {texts} written as without entities, since {format} cannot say more; {which}", file=sys.stderr)
+        why = f"{format} has no mark for unlabelled texts"
+        print(f"cige: {texts} written as without entities, since {why}; {which}", file=sys.stderr)
     if n_suggested and not FORMATS[format].has_predictions:
         texts = counted(n_suggested, "text has", "texts have")
-        print(
-            f"cige: {texts} a model's predictions, which nobody has submitted, as entities, since {format} cannot tell "
-            f"them apart; {which}",
-            file=sys.stderr,
-        )
+        why = f"they are written as entities, since {format} has no mark for predictions"
+        print(f"cige: {texts} a model's predictions, which nobody has confirmed; {why}; {which}", file=sys.stderr)
 
 
 def _without_overlaps(document: Document, file: str, number: int) -> Document:

@@ -30,15 +30,14 @@ NO_OVERLAPS = (
 )
 NO_GAPS = "is discontinuous; only `head: pair_grid` with pair_grid.scores: relations learns such entities"
 _CODE_POINTS = "offsets count code points, from 0"
-_OTHER_UNITS = f"as in JavaScript and with `cige annotate --offsets utf-16`; {_CODE_POINTS}"
+_OTHER_UNITS = f"as in JavaScript and with `cige annotate --offsets utf-16`; here, {_CODE_POINTS}"
 _SPLIT_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
 
 def looks_like_json_lines(text: str) -> bool:
-    """Whether the first line that is not blank is a JSON object, or the text is an array of objects."""
-    items = _array(text)
-    if items is not None:
-        return bool(items) and isinstance(items[0], dict)
+    """Whether the first line that is not blank is a JSON object, or the text begins as an array of objects."""
+    if re.match(r"\s*\[\s*\{", text):
+        return True
     first = re.search(r"[^\n]*\S[^\n]*", text)
     if first is None or not first[0].lstrip().startswith("{"):
         return False
@@ -63,7 +62,7 @@ def parse_json_lines(
         nested: keep all of them, for models that find nested entities.
     """
     sentences, repairs = [], []
-    items = _array(text)
+    items = _array(text, name)
     for number, item in enumerate(text.split("\n") if items is None else items, 1):
         if items is None and not item.strip():
             continue
@@ -104,14 +103,14 @@ def load_object(line: str) -> JsonObject:
     return _an_object(record)
 
 
-def _array(text: str) -> list[Any] | None:
-    """The items of a text that is one JSON array; None for other texts."""
+def _array(text: str, name: str) -> list[Any] | None:
+    """The items of a text that is one JSON array; None if it does not begin as one."""
     if not text.lstrip().startswith("["):
         return None
     try:
         return json.loads(text)  # type: ignore[no-any-return]
-    except (ValueError, RecursionError):
-        return None
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{name}: not JSON ({error}); expected one array of objects, or one object per line") from None
 
 
 def _an_object(record: Any) -> JsonObject:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from functools import partial
-from numbers import Integral
 from typing import Protocol, overload
 
 from cige.entities.entity import Entity
@@ -15,7 +14,7 @@ from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.user_word import UserWords, user_words_of
 from cige.tagging.consistency import Reader, read_consistently
 from cige.tagging.selection import Request, Selection, Types, select, warn_of_other_case
-from cige.text.given import decode_hint
+from cige.text.given import decode_hint, whole_number
 
 
 class EntityFinder(ABC):
@@ -204,8 +203,7 @@ class EntityFinder(ABC):
             raise TypeError(f"given one {type(texts).__name__}; expected an iterable of str, such as [text]")
         if not isinstance(texts, Iterable):
             raise TypeError(f"given {type(texts).__name__}; expected an iterable of str, such as [text]")
-        if not isinstance(batch_size, Integral) or isinstance(batch_size, bool) or batch_size < 1:
-            raise ValueError(f"given batch_size={batch_size!r}; expected a whole number, 1 or more")
+        batch_size = whole_number("batch_size", batch_size, least=1)
         if not isinstance(consistent, bool):
             raise ValueError(f"given consistent={consistent!r}; expected True or False")
         if not consistent:

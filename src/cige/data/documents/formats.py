@@ -48,20 +48,34 @@ def _columns(scheme: str) -> tuple[Read, Write]:
 FORMATS: dict[str, Format] = {
     "txt": Format("one text per line, unlabelled", lines.read_txt, None, (".txt",)),
     "jsonl": Format(
-        "JSON lines of text and entities", lines.read_jsonl, lines.write_jsonl, (".jsonl", ".ndjson"), True
+        "JSON lines of text and entities",
+        lines.read_jsonl,
+        lines.write_jsonl,
+        (".jsonl", ".ndjson"),
+        has_unlabelled=True,
     ),
     "cluener": Format("JSON lines of CLUENER", lines.read_cluener, lines.write_cluener),
     "bmes": Format("a character and a BMES tag per line", *_columns("BMES"), (".bmes",)),
     "bioes": Format("a character and a BIOES tag per line", *_columns("BIOES"), (".bioes", ".bieos")),
     "bio": Format("a character and a BIO tag per line", *_columns("BIO"), (".bio",)),
     "conll": Format("2 to 4 columns: token first, tag last", lines.read_conll, lines.write_columns, (".conll",)),
-    "csv": Format("CSV with a column of texts", tables.read_csv, tables.write_csv, (".csv",), True),
-    "tsv": Format("TSV with a column of texts", tables.read_tsv, tables.write_tsv, (".tsv",), True),
-    "parquet": Format("Parquet with a column of texts", tables.read_parquet, tables.write_parquet, (".parquet",), True),
+    "csv": Format("CSV with a column of texts", tables.read_csv, tables.write_csv, (".csv",), has_unlabelled=True),
+    "tsv": Format("TSV with a column of texts", tables.read_tsv, tables.write_tsv, (".tsv",), has_unlabelled=True),
+    "parquet": Format(
+        "Parquet with a column of texts", tables.read_parquet, tables.write_parquet, (".parquet",), has_unlabelled=True
+    ),
     "doccano": Format("doccano's JSON lines", tools.read_doccano, tools.write_doccano),
-    "label-studio": Format("tasks of Label Studio", tools.read_label_studio, tools.write_label_studio, (), True, True),
+    "label-studio": Format(
+        "tasks of Label Studio",
+        tools.read_label_studio,
+        tools.write_label_studio,
+        has_unlabelled=True,
+        has_predictions=True,
+    ),
     "displacy": Format("displaCy's objects (manual=True)", tools.read_displacy, tools.write_displacy),
-    "brat": Format("a folder of brat's .txt and .ann files", brat.read_brat, brat.write_brat, (".ann",), True),
+    "brat": Format(
+        "a folder of brat's .txt and .ann files", brat.read_brat, brat.write_brat, (".ann",), has_unlabelled=True
+    ),
     "spacy-json": Format("spaCy's training JSON", tokens.read_spacy_json),
     "docbin": Format("spaCy's DocBin", tokens.read_docbin, None, (".spacy",)),
     "hugging-face": Format("rows of tokens and ner_tags", tokens.read_hugging_face),
