@@ -160,7 +160,8 @@ def rules() -> dict[str, Any]:
         "outside": ranges(edges.is_outside_names),
         "closed": [javascript(pattern) for pattern in closed.PATTERNS],
         "sign": javascript(closed.SIGN.pattern),
-        "sentence_end": javascript(windows.SENTENCE_END.pattern),
+        "cuts": [cut._asdict() | {"end": javascript(cut.end.pattern)} for cut in windows.CUTS],
+        "title_marks": "".join(windows.TITLE_MARKS),
         "abbreviation": javascript(edges.ABBREVIATION.pattern),
         "closer_of": edges.CLOSER_OF,
         "either": "".join(sorted(edges.EITHER)),
@@ -174,7 +175,6 @@ def rules() -> dict[str, Any]:
         "whole": windows.WHOLE,
         "core": windows.CORE,
         "context": windows.CONTEXT,
-        "safe_share": windows.SAFE_SHARE,
         "max_words_per_char": MAX_WORDS_PER_CHAR,
         "max_word_chars": MAX_WORD_CHARS,
     }

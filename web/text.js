@@ -15,7 +15,8 @@ export class TextRules {
     this.isOutsideNames = membership(json.outside);
     this.closed = new RegExp(json.closed.join("|"), "gsu");
     this.sign = new RegExp(json.sign, "u");
-    this.sentenceEnd = new RegExp(json.sentence_end, "gu");
+    this.cuts = json.cuts.map((cut) => ({ ...cut, end: new RegExp(cut.end, "gu") }));
+    this.titleMarks = codesOf(json.title_marks);
     this.abbreviation = new RegExp(json.abbreviation, "gu");
     this.closerOf = new Map(Object.entries(json.closer_of).map(([a, b]) => [code(a), code(b)]));
     this.openerOf = new Map([...this.closerOf].map(([a, b]) => [b, a]));
@@ -54,15 +55,14 @@ export class TextRules {
 
   // The windows worth reading: { start, end, coreStart, coreEnd, isShortCell }, for a model with these facts.
   windows(codes, facts) {
-    const { whole, context, safe_share: share } = this.json, windows = [];
+    const { whole, context } = this.json, windows = [];
     for (const [cellStart, cellEnd] of this.#cells(codes)) {
       if (cellEnd - cellStart <= whole) {
         windows.push({ start: cellStart, end: cellEnd, coreStart: cellStart, coreEnd: cellEnd });
         continue;
       }
       for (let start = cellStart, before = 0; start < cellEnd; ) {
-        const [end, isSentenceEnd] = this.#coreEnd(codes, start, cellEnd);
-        const after = isSentenceEnd ? Math.floor(context / share) : context;
+        const [end, share] = this.#coreEnd(codes, start, cellEnd), after = Math.floor(context * share);
         windows.push({
           start: Math.max(cellStart, start - before), end: Math.min(cellEnd, end + after), coreStart: start, coreEnd: end,
         });
@@ -89,11 +89,21 @@ export class TextRules {
     return marked;
   }
 
+  // The end of the core that begins at `start`, and the share of the context to read beyond it.
   #coreEnd(codes, start, cellEnd) {
-    const furthest = start + this.json.core, from = start + Math.floor(this.json.core / 2);
-    if (furthest >= cellEnd) return [cellEnd, false];
-    const ends = matches(this.sentenceEnd, codes.subarray(from, furthest));
-    return ends.length ? [from + ends.at(-1)[1], true] : [furthest, false];
+    const furthest = start + this.json.core;
+    if (furthest >= cellEnd) return [cellEnd, 0];
+    for (const cut of this.cuts) {
+      const from = start + Math.floor(this.json.core * cut.at_least);
+      for (const [a, b] of matches(cut.end, codes.subarray(from, furthest)))
+        if (!this.#isInTitle(codes.subarray(start, from + a))) return [from + b, cut.context_share];
+    }
+    return [furthest, 1];
+  }
+
+  #isInTitle(before) {
+    const [opener, closer] = this.titleMarks;
+    return before.lastIndexOf(opener) > before.lastIndexOf(closer);
   }
 
   // The stretches of a text that no entity overlaps; sorted, disjoint.

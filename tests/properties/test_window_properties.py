@@ -31,8 +31,8 @@ def test_windows_of_any_text(text, core, context):
 
 
 @given(TEXTS, st.integers(1, 20))
-def test_context_is_full_where_no_sentence_ends(text, context):
-    line = "".join(c for c in text if not c.isspace() and c not in "。！？!?；;…")
+def test_context_is_full_where_no_clause_ends(text, context):
+    line = "".join(c for c in text if not c.isspace() and c not in "。！？!?；;…，、：:,")
     for w in split_windows(line, whole=16, core=8, context=context):
         assert w.start == max(0, w.core_start - context // 2)
         assert w.end == min(len(line), w.core_end + context)

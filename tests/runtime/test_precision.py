@@ -80,7 +80,7 @@ def rounded(x: np.ndarray) -> np.ndarray:
 
 
 def power_of_two(x: np.ndarray) -> np.ndarray:
-    """As attention_bf16.c has it, since what is 1e-4 off is often rounded to another number."""
+    """As the compiled forms have it, since what is 1e-4 off is often rounded to another number."""
     whole = np.rint(x)
     r, (c3, c2, c1) = x - whole, np.float32([0.05500902, 0.24221131, 0.69328296])
     power = ((r * c3 + c2) * r + c1) * r + 1
@@ -152,8 +152,22 @@ class WholeFlat(NumpyFlat):
         u, v = (self._weights[f"{name}.{part}"][:, None] * scale for part in "uv")
         score = whole_rows(query + u) @ whole_rows(key).transpose(0, 2, 1)
         score += self._of_chars(number, query + v, sentence, relations)
-        shares = np.exp(score - score.max(-1, keepdims=True))
+        shares = np.rint(2**13 * power_of_two((score - score.max(-1, keepdims=True)) * np.float32(1.44269504)))
         return (shares / shares.sum(-1, keepdims=True)).astype(np.float32)
+
+    def _layer(self, number, x, n_asking, batch, *more):
+        def linear(x, name, plain=self._linear):
+            y = plain(x, name)
+            if name.endswith("value"):  # a scale for each column of each sentence
+                for chars, _ in batch.bounds:
+                    y[chars.start : chars.stop] = whole(y[chars.start : chars.stop].T).T
+            return y
+
+        try:
+            self._linear = linear
+            return super()._layer(number, x, n_asking, batch, *more)
+        finally:
+            del self._linear
 
 
 def whole(x: np.ndarray) -> np.ndarray:

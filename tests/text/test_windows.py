@@ -28,11 +28,11 @@ def test_empty_text_has_no_window():
     assert split_windows("") == []
 
 
-def test_a_text_of_256_characters_is_one_window():
-    text = "他在北京。" * (WHOLE // 5) + "好"
-    assert len(text) == WHOLE == 256
+def test_a_text_of_128_characters_is_one_window():
+    text = "他在北京。" * (WHOLE // 5) + "很好啊"
+    assert len(text) == WHOLE == 128
     assert split_windows(text) == [Window(0, WHOLE, 0, WHOLE)]
-    assert len(split_windows(text + "好")) == 3
+    assert [w.core_end for w in split_windows(text + "好")] == [45, 129]
 
 
 def test_lines_are_windows_of_their_own_and_keep_their_breaks():
@@ -51,16 +51,41 @@ def test_long_lines_are_cut_after_a_sentence_with_its_closing_quote():
     assert cores(text, core=9) == ["他说：“我到了。”", "然后他走了很远很远", "的路"]
 
 
-def test_a_sentence_end_in_the_first_half_is_no_place_to_cut():
+def test_a_part_ends_at_the_first_sentence_end_after_three_eighths():
     assert cores("好。" + "很" * 16, core=8) == ["好。" + "很" * 6, "很" * 8, "很" * 2]
+    assert cores("很好好。好！" + "很" * 12, core=8) == ["很好好。", "好！" + "很" * 6, "很" * 6]
+
+
+def test_a_part_without_a_sentence_end_ends_at_the_first_clause_after_nine_sixteenths():
+    line = "我们说，他们听，" + "很" * 4 + "，" + "好" * 20
+    assert cores(line, core=16) == [line[:13], "好" * 16, "好" * 4]
+    assert cores(line.replace("，", "、"), core=16)[0] == line[:13].replace("，", "、")
 
 
 def test_a_line_with_no_sentence_end_is_cut_anywhere():
     assert [len(core) for core in cores("一" * 25, core=10)] == [10, 10, 5]
 
 
+@pytest.mark.parametrize("mark", ["1,000", "12:30", "http://", "A：B"])
+def test_no_cut_within_numbers_times_and_addresses(mark):
+    line = "天" * 6 + mark + "地" * 20
+    assert cores(line, core=11)[0] == line[:11]
+
+
+def test_no_cut_within_a_title():
+    assert (
+        cores("天地玄黄《你好，李焕英》今日上映，洪荒" + "一" * 20, core=18)[0] == "天地玄黄《你好，李焕英》今日上映，"
+    )
+    assert cores("天地玄黄《你好！旧时光》开播。宇宙洪荒" + "一" * 20, core=18)[0] == "天地玄黄《你好！旧时光》开播。"
+    assert len(cores("《" + "天，" * 20, core=10)[0]) == 10  # a mark that is never closed
+
+
 def test_less_context_before_a_window_than_behind_it():
     assert split("一" * 25, 10, context=3)[1] == Window(9, 23, 10, 20)
+
+
+def test_half_of_the_context_beyond_a_clause():
+    assert split("一" * 9 + "，" + "一" * 25, 16, context=8)[:2] == [Window(0, 14, 0, 10), Window(8, 34, 10, 26)]
 
 
 def test_a_quarter_of_the_context_beyond_a_sentence_end():

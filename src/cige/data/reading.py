@@ -15,13 +15,12 @@ from cige.data.sentence import LabelledFile, Repair, Sentence, Span, warn_of_rep
 from cige.data.text_files import error_context, read_text, write_text
 from cige.errors import DataError
 from cige.text.counted import counted
-from cige.text.windows import split_windows
+from cige.text.windows import WHOLE, split_windows
 
 COLUMN_FORMATS = ("bmes", "bioes", "bio")
 JSON_FORMATS = ("jsonl", "cluener")
 FORMATS = COLUMN_FORMATS + JSON_FORMATS
 _BY_NAME = {".bmes": "bmes", ".bioes": "bioes", ".bieos": "bioes", ".bio": "bio", ".jsonl": "jsonl", ".json": "jsonl"}
-PIECE = 128  # maximum number of characters of a sentence that is cut from a longer document
 
 
 def read_sentences(
@@ -141,10 +140,10 @@ def sentences_of(
 
 
 def _cut(text: str, spans: list[Span], line: int) -> list[Sentence]:
-    if len(text) <= PIECE and "\n" not in text:
+    if len(text) <= WHOLE and "\n" not in text:
         return [Sentence(text, tuple(spans), line)]
     pieces, start, rest = [], 0, list(spans)
-    for end in [window.core_end for window in split_windows(text, whole=2 * PIECE, core=PIECE)]:
+    for end in [window.core_end for window in split_windows(text)]:
         if any(span.start < end < span.end for span in rest):
             continue  # it is in the next piece
         inside = [span for span in rest if span.end <= end]

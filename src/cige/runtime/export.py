@@ -9,7 +9,8 @@ from cige.errors import ModelError
 from cige.models.flat_config import FlatConfig
 from cige.models.model import LatticeModel
 from cige.runtime.onnx_model import DATA, GRAPH, write_onnx_folder
-from cige.text.windows import LONGEST as MAX_CHARS
+
+MAX_CHARS = 256  # of a lattice: windows are shorter, but sentences of labelled files are read whole
 
 
 def export_onnx(model: LatticeModel, folder: Path | str, *, int8: bool = False) -> None:

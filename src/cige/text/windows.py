@@ -13,14 +13,32 @@ from typing import NamedTuple
 
 from cige.text.cells import LINE_BREAKS, cells, is_unbroken
 
-WHOLE = 256  # maximum number of characters of a cell that is a single window
-CORE = 108  # characters of the core of a window of a longer cell
+WHOLE = 128  # maximum number of characters of a cell that is a single window
+CORE = 108  # maximum number of characters of the core of a window of a longer cell
 CONTEXT = 12  # characters of context after a cut, where a name may continue; half as many before a cut
 OVERLAP = CONTEXT + CONTEXT // 2  # characters around a cut that both of its windows contain
-LONGEST = max(WHOLE, CORE + OVERLAP)  # maximum length of windows of `split_windows`
-SAFE_SHARE = 4  # at the end of a sentence, a quarter of the context is enough, since no name continues
 
-SENTENCE_END = re.compile("[。！？!?；;…]+[”’\"'」』》）)]*")
+
+class Cut(NamedTuple):
+    """A kind of place where a cell is cut.
+
+    Attributes:
+        end: what the part before the cut ends with.
+        at_least: the share of `core` that a part has at least if it ends here.
+        context_share: the share of `context` that is read on the other side, where hardly a name continues.
+    """
+
+    end: re.Pattern[str]
+    at_least: float
+    context_share: float
+
+
+CUTS = (
+    Cut(re.compile("[。！？!?；;…]+[”’\"'」』》）)]*"), 3 / 8, 1 / 4),  # end of a sentence
+    Cut(re.compile("[，、]|[：:,](?![0-9A-Za-z/])"), 9 / 16, 1 / 2),  # end of a clause
+)
+"""The first kind of which there is a place is used, and the first place of this kind."""
+TITLE_MARKS = ("《", "》")  # between which a cell is cut only if there is no other place
 
 
 class Window(NamedTuple):
@@ -43,12 +61,11 @@ def split_windows(text: str, *, whole: int = WHOLE, core: int = CORE, context: i
     """Divide `text` into windows, whose cores are a partition of the text, in linear time.
 
     A cell (see `cells`: a line, or a column of a line) of at most `whole` characters, including the whitespace at its
-    end, is one window. A longer cell is cut after the last end of a sentence in the second half of each `core`
-    characters or, if there is none, after `core` characters. Its windows have up to `context` further characters after
-    them and half as many before them, and a quarter of this at the end of a sentence. Windows do not extend beyond
-    their cell: a line break ends a heading, a list item or a message, and names in table columns are predicted better
-    without their neighbours (see docs/reading.md for measurements). Raises a ValueError if `core` is below 1, or
-    `whole` or `context` below 0.
+    end, is one window. A longer cell is cut at the first of the `CUTS` or, if there is none, after `core` characters.
+    Its windows have up to `context` further characters after them and half as many before them, and a share of this at
+    the end of a sentence or a clause. Windows do not extend beyond their cell: a line break ends a heading, a list item
+    or a message, and names in table columns are predicted better without their neighbours (see docs/reading.md for
+    measurements). Raises a ValueError if `core` is below 1, or `whole` or `context` below 0.
     """
     if core < 1 or whole < 0 or context < 0:
         raise ValueError(
@@ -63,8 +80,8 @@ def split_windows(text: str, *, whole: int = WHOLE, core: int = CORE, context: i
             continue
         start, before = cell_start, 0
         while start < cell_end:
-            end, is_sentence_end = _core_end(text, start, cell_end, core)
-            after = context // SAFE_SHARE if is_sentence_end else context
+            end, context_share = _core_end(text, start, cell_end, core)
+            after = int(context * context_share)
             windows.append(Window(max(cell_start, start - before), min(cell_end, end + after), start, end))
             start, before = end, after // 2
     return windows
@@ -100,13 +117,21 @@ def _n_read(text: str, window: Window) -> int:
     return len(text[window.start : window.core_end].rstrip())
 
 
-def _core_end(text: str, start: int, cell_end: int, core: int) -> tuple[int, bool]:
-    """The end of the core that begins at `start`, and whether it is the end of a sentence."""
+def _core_end(text: str, start: int, cell_end: int, core: int) -> tuple[int, float]:
+    """The end of the core that begins at `start`, and the share of the context to read beyond it."""
     furthest = start + core
     if furthest >= cell_end:
-        return cell_end, False
-    ends = [match.end() for match in SENTENCE_END.finditer(text, start + core // 2, furthest)]
-    return (ends[-1], True) if ends else (furthest, False)
+        return cell_end, 0
+    for cut in CUTS:
+        for match in cut.end.finditer(text, start + int(core * cut.at_least), furthest):
+            if not _is_in_title(text, start, match.start()):
+                return match.end(), cut.context_share
+    return furthest, 1
+
+
+def _is_in_title(text: str, start: int, place: int) -> bool:
+    opener, closer = TITLE_MARKS
+    return text.rfind(opener, start, place) > text.rfind(closer, start, place)
 
 
 def overlapping_windows(n: int, n_at_once: int) -> list[Window]:

@@ -86,15 +86,7 @@ UNROLL(2)
     for (int v = 0; v < n_vectors; v++) vectors(w->out + (offset + k) * LANES)[v] = sum[k][v] * factor[v];
 }
 
-/* 2^x for x <= 0 to 3e-6 of it, less than what scores of 12 bits are off; what would be below 2^-126 becomes that. */
-INLINE vector_t power_of_two(vector_t x) {
-  const vector_t lowest = (vector_t){0} - 126.0f, shifted = higher(x, lowest) + 12582912.0f; /* as in exp_of */
-  const vector_t r = higher(x, lowest) - (shifted - 12582912.0f);
-  const vector_t power = (((r * 0.00958285f + 0.05590642f) * r + 0.24024099f) * r + 0.69312419f) * r + 1.0f;
-  return (vector_t)((ints_t)power + ((ints_t)shifted << 23));
-}
-
-INLINE void wide_softmax_and_sums(const int n_vectors, const int is_int16, const Work *w, int64_t h, vector_t *factor) {
+INLINE void wide_softmax_and_sums(const int n_vectors, const Work *w, int64_t h, vector_t *factor) {
   const int64_t d = w->flat->head_width, n = w->n;
   vector_t top[2], sum[2] = {{0}};
 UNROLL(2)
@@ -106,7 +98,7 @@ UNROLL(2)
 UNROLL(2)
     for (int v = 0; v < n_vectors; v++) {
       vector_t *score = vectors(w->score + j * LANES) + v;
-      sum[v] += *score = is_int16 ? power_of_two((*score - top[v]) * 1.44269504f) : exp_of(*score - top[v]);
+      sum[v] += *score = exp_of(*score - top[v]);
     }
 UNROLL(2)
   for (int v = 0; v < n_vectors; v++) /* who sees nothing reads zeros */
@@ -193,9 +185,9 @@ static void softmax_and_sums(const Work *w, int n_vectors, int64_t h, vector_t *
   if (w->flat->attention == BFLOAT16)
     narrow_softmax_and_sums(w, n_vectors, h, factor);
   else if (w->flat->attention == INT16)
-    n_vectors == 2 ? wide_softmax_and_sums(2, 1, w, h, factor) : wide_softmax_and_sums(1, 1, w, h, factor);
+    int16_softmax_and_sums(w, n_vectors, h, factor);
   else
-    n_vectors == 2 ? wide_softmax_and_sums(2, 0, w, h, factor) : wide_softmax_and_sums(1, 0, w, h, factor);
+    n_vectors == 2 ? wide_softmax_and_sums(2, w, h, factor) : wide_softmax_and_sums(1, w, h, factor);
 }
 
 /* What each character reads of each word, the mean of layers and heads. */
@@ -203,7 +195,9 @@ static void note_attention(const Work *w, int64_t first, int64_t n_lanes, const 
   const Nodes *nodes = w->nodes;
   for (int64_t j = nodes->n_chars; j < w->n; j++)
     for (int64_t l = 0; l < n_lanes; l++) {
-      const float share = w->flat->attention == BFLOAT16 ? narrow_share(w, j, l) : w->score[j * LANES + l];
+      const float share = w->flat->attention == BFLOAT16 ? narrow_share(w, j, l)
+                          : w->flat->attention == INT16  ? int16_share(w, j, l)
+                                                         : w->score[j * LANES + l];
       nodes->attention[(first + l) * nodes->n_words + j - nodes->n_chars] +=
           share * ((const float *)factor)[l] / (float)(w->flat->n_heads * w->flat->n_layers);
     }

@@ -12,11 +12,11 @@
 typedef struct { /* numbers of the same sentence in 16 bits, two in 32 bits; a head takes P = (d + 1) / 2 pairs */
   int64_t n_pairs;    /* P */
   uint32_t *key;      /* [n][H * P] */
-  uint32_t *value;    /* [(n + 1) / 2][D]: of two keys */
+  uint32_t *value;    /* [(n + 1) / 2][D]: of two keys; in INT16 `step` words apart */
   uint32_t *query[2]; /* [H * P][LANES] */
   uint32_t *share;    /* [(n + 1) / 2][LANES]: of two keys */
-  /* In INT16 there are no values and shares, but scales. */
-  float *key_scale, *query_scale[2]; /* [n], [LANES] */
+  /* In INT16 there are scales too. */
+  float *key_scale, *query_scale[2], *value_scale; /* [n], [LANES], [D] */
   uint32_t *row;                     /* [LANES][H * P], queries before they stand in lanes */
 } Narrow;
 
@@ -46,19 +46,27 @@ void narrow_scores(const Work *work, int n_vectors, int64_t h, int64_t first_lan
 void narrow_softmax_and_sums(const Work *work, int n_vectors, int64_t h, vector_t *factor);
 float narrow_share(const Work *work, int64_t j, int64_t lane);
 
-/* The same steps up to scores in INT16; what comes behind them is that of float32. */
+/* The same steps in INT16. */
 
 #if defined(HAS_INTEGERS16)
 int64_t int16_bytes(const Flat *flat, int64_t n);
 void int16_keys(Work *work, void *memory);
 void int16_queries(const Work *work, int64_t n_lanes);
 void int16_scores(const Work *work, int n_vectors, int64_t h, int64_t first_lane);
+void int16_softmax_and_sums(const Work *work, int n_vectors, int64_t h, vector_t *factor);
+float int16_share(const Work *work, int64_t j, int64_t lane);
 #else
 static inline int64_t int16_bytes(const Flat *flat, int64_t n) { return (void)flat, (void)n, 0; }
 static inline void int16_keys(Work *work, void *memory) { (void)work, (void)memory; }
 static inline void int16_queries(const Work *work, int64_t n_lanes) { (void)work, (void)n_lanes; }
 static inline void int16_scores(const Work *work, int n_vectors, int64_t h, int64_t first_lane) {
   (void)work, (void)n_vectors, (void)h, (void)first_lane;
+}
+static inline void int16_softmax_and_sums(const Work *work, int n_vectors, int64_t h, vector_t *factor) {
+  (void)work, (void)n_vectors, (void)h, (void)factor;
+}
+static inline float int16_share(const Work *work, int64_t j, int64_t lane) {
+  return (void)work, (void)j, (void)lane, 0.0f;
 }
 #endif
 

@@ -1,7 +1,7 @@
-/* Scores of attention with queries, keys and relative spans as whole numbers of 12 bits (AVX2, WebAssembly): two products
-   at once, and half as much of the tables to read. Sums are exact. Each query, each key and each column of a table has a
-   scale of its own, so that no text's scores depend on others. Softmax and values stay in float32, since whole numbers
-   would save nothing there. */
+/* Attention with queries, keys, relative spans and values as whole numbers of 12 bits, and shares of 13 (AVX2,
+   WebAssembly): two products at once, and half as much of the tables to read. Sums are exact. Each query, each key, each
+   column of a table and each column of a sentence's values has a scale of its own, so that no text's scores depend on
+   others. */
 
 #include "attention.h"
 
@@ -10,11 +10,15 @@
 
 #define INLINE static inline __attribute__((always_inline))
 #define KEYS 4 /* at once: of 16 registers, 8 hold sums */
+#define SUMS 6 /* numbers of a head at once: with the shares, they take 14 registers of 16 */
 #define SPARE 8 /* words behind a row that to_int16 may write to */
+#define WHOLE_SHARE 13 /* a share of 1 is 2^13; in the sum of 128 products with values, there is no overflow */
+#define PAIRS_AT_ONCE 64
 
 int64_t int16_bytes(const Flat *f, int64_t n) {
-  const int64_t n_words = f->n_heads * ((f->head_width + 1) / 2);
-  return 4 * ((n + LANES) * n_words + SPARE + 2 * n_words * LANES + 2 * LANES + n) + 64;
+  const int64_t n_words = f->n_heads * ((f->head_width + 1) / 2), n_pairs = (n + 1) / 2;
+  const int64_t of_scores = (n + LANES) * n_words + SPARE + 2 * n_words * LANES + 2 * LANES + n;
+  return 4 * (of_scores + n_pairs * (LANES + f->step) + f->step) + 2 * 64;
 }
 
 /* A row of all heads, each of whole pairs; what it is to be multiplied by is returned. */
@@ -23,6 +27,24 @@ static float narrow_heads(uint32_t *to, const float *from, const Flat *f) {
   const float highest = highest_magnitude(from, f->width), factor = highest > 0 ? MOST_INT16 / highest : 0;
   for (int64_t h = 0; h < n_heads; h++) to_int16((int16_t *)(to + h * ((n + 1) / 2)), from + h * n, n, factor);
   return highest / MOST_INT16;
+}
+
+/* Columns behind the width are narrowed too, since the rows have room for whole panels. */
+static void narrow_values(const Work *w) {
+  const int64_t n = w->n, step = w->flat->step;
+  for (int64_t k = 0; k < step; k += WIDTH) {
+    vector_t most = {0};
+    for (int64_t j = 0; j < n; j++) {
+      const vector_t value = *const_vectors(w->value[j] + k);
+      most = higher(higher(value, -value), most);
+    }
+    const vector_t used = higher(most, (vector_t){0} + 1e-30f), factor = MOST_INT16 / used;
+    *vectors(w->narrow.value_scale + k) = used * (1 / MOST_INT16);
+    for (int64_t j = 0; j < n; j += 2) {
+      const vector_t second = j + 1 < n ? *const_vectors(w->value[j + 1] + k) : (vector_t){0};
+      *(ints_t *)(w->narrow.value + j / 2 * step + k) = pairs_of(*const_vectors(w->value[j] + k) * factor, second * factor);
+    }
+  }
 }
 
 void int16_keys(Work *w, void *memory) {
@@ -35,6 +57,9 @@ void int16_keys(Work *w, void *memory) {
   to->key_scale = to->query_scale[1] + LANES;
   to->key = (uint32_t *)to->key_scale + w->n, to->row = to->key + w->n * n_words;
   for (int64_t j = 0; j < w->n; j++) to->key_scale[j] = narrow_heads(to->key + j * n_words, w->key[j], f);
+  to->share = (uint32_t *)aligned(to->row + LANES * n_words + SPARE);
+  to->value = to->share + (w->n + 1) / 2 * LANES, to->value_scale = (float *)to->value + (w->n + 1) / 2 * f->step;
+  narrow_values(w);
 }
 
 void int16_queries(const Work *w, int64_t n_lanes) {
@@ -113,6 +138,90 @@ void int16_scores(const Work *w, int n_vectors, int64_t h, int64_t first_lane) {
     all_scores(2, w, h, first_lane);
   else
     all_scores(1, w, h, first_lane);
+}
+
+/* 2^x for x <= 0 to 1e-4 of it, which is less than what rounding takes, as a number of 2^13; what is no share becomes 0. */
+INLINE vector_t share_of(vector_t x) {
+  const float nearest = 12582912.0f + WHOLE_SHARE; /* a sum with it has no fraction, and its lowest bits are those of it */
+  const vector_t y = higher(x, (vector_t){0} - 126.0f), shifted = y + nearest, r = y - (shifted - nearest);
+  const vector_t power = ((r * 0.05500902f + 0.24221131f) * r + 0.69328296f) * r + 1.0f;
+  return (vector_t)((ints_t)power + ((ints_t)shifted << 23));
+}
+
+/* n_out numbers of all heads' from `offset` on, for all lanes. */
+INLINE void sums(const int n_out, const int n_vectors, const Work *w, int64_t offset, const vector_t *factor) {
+  const int64_t step = w->flat->step, n_pairs = (w->n + 1) / 2;
+  for (int64_t first = 0; first < n_pairs; first += PAIRS_AT_ONCE) {
+    const int64_t end = first + PAIRS_AT_ONCE < n_pairs ? first + PAIRS_AT_ONCE : n_pairs;
+    const uint32_t *share = w->narrow.share + first * LANES, *value = w->narrow.value + first * step + offset;
+    ints_t sum[SUMS][2] = {{{0}}};
+    for (int64_t j = first; j < end; j++, share += LANES, value += step)
+UNROLL(6)
+      for (int k = 0; k < n_out; k++)
+UNROLL(2)
+        for (int v = 0; v < n_vectors; v++)
+          sum[k][v] = add_pairs(sum[k][v], *(const ints_t *)(share + v * WIDTH), (ints_t){0} + (int32_t)value[k]);
+UNROLL(6)
+    for (int k = 0; k < n_out; k++)
+UNROLL(2)
+      for (int v = 0; v < n_vectors; v++) {
+        vector_t *out = vectors(w->out + (offset + k) * LANES) + v;
+        if (!first) *out = (vector_t){0};
+        *out = add_product(*out, floats_of(sum[k][v]), factor[v] * w->narrow.value_scale[offset + k]);
+      }
+  }
+}
+
+INLINE void softmax_and_sums(const int n_vectors, const Work *w, int64_t h, vector_t *factor) {
+  const float to_base_2 = 1.44269504f;
+  const int64_t d = w->flat->head_width, n = w->n;
+  vector_t top[2];
+  ints_t sum[2] = {{0}};
+UNROLL(2)
+  for (int v = 0; v < n_vectors; v++) top[v] = const_vectors(w->score)[v];
+  for (int64_t j = 1; j < n; j++)
+UNROLL(2)
+    for (int v = 0; v < n_vectors; v++) top[v] = higher(const_vectors(w->score + j * LANES)[v], top[v]);
+  const vector_t least[2] = {top[0] * -to_base_2, top[1] * -to_base_2};
+  for (int64_t j = 0; j < n; j += 2)
+UNROLL(2)
+    for (int v = 0; v < n_vectors; v++) {
+      const float *score = w->score + j * LANES + v * WIDTH;
+      const vector_t first = share_of(add_product(least[v], *const_vectors(score), (vector_t){0} + to_base_2));
+      const vector_t second =
+          j + 1 < n ? share_of(add_product(least[v], *const_vectors(score + LANES), (vector_t){0} + to_base_2)) : (vector_t){0};
+      const ints_t pair = pairs_of(first, second);
+      sum[v] = add_pairs(sum[v], pair, (ints_t){0} + 0x10001); /* of rounded shares: they have a sum of 1 */
+      *(ints_t *)(w->narrow.share + j / 2 * LANES + v * WIDTH) = pair;
+    }
+UNROLL(2)
+  for (int v = 0; v < n_vectors; v++) /* who sees nothing reads zeros */
+    factor[v] = (vector_t)((ints_t)(1 / floats_of(sum[v])) & ~(top[v] <= HIDDEN / 2));
+  const int64_t parts = (d + SUMS - 1) / SUMS;
+  for (int64_t t = 0, k = 0; t < parts; t++) {
+    const int64_t n_out = (d - k + parts - t - 1) / (parts - t);
+    switch (n_out) {
+      case 1: sums(1, n_vectors, w, h * d + k, factor); break;
+      case 2: sums(2, n_vectors, w, h * d + k, factor); break;
+      case 3: sums(3, n_vectors, w, h * d + k, factor); break;
+      case 4: sums(4, n_vectors, w, h * d + k, factor); break;
+      case 5: sums(5, n_vectors, w, h * d + k, factor); break;
+      case 6: sums(6, n_vectors, w, h * d + k, factor); break;
+    }
+    k += n_out;
+  }
+}
+
+void int16_softmax_and_sums(const Work *w, int n_vectors, int64_t h, vector_t *factor) {
+  if (n_vectors == 2)
+    softmax_and_sums(2, w, h, factor);
+  else
+    softmax_and_sums(1, w, h, factor);
+}
+
+float int16_share(const Work *w, int64_t j, int64_t lane) {
+  const uint32_t pair = w->narrow.share[j / 2 * LANES + lane];
+  return (float)(j % 2 ? pair >> 16 : pair & 0xffff);
 }
 
 #endif

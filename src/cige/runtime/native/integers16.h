@@ -49,6 +49,11 @@ static inline void to_int16(int16_t *to, const float *x, int64_t n, float factor
   }
 }
 
+/* The pairs (low[l], high[l]) as whole numbers, to nearest, ties to even; magnitudes are below 2^15. */
+static inline ints_t pairs_of(vector_t low, vector_t high) {
+  return ((ints_t)whole_of((v128_t)low) & 0xffff) | ((ints_t)whole_of((v128_t)high) << 16);
+}
+
 static inline ints_t add_pairs(ints_t sums, ints_t a, ints_t b) {
   return sums + (ints_t)wasm_i32x4_dot_i16x8((v128_t)a, (v128_t)b);
 }
@@ -95,6 +100,12 @@ static inline void to_int16(int16_t *to, const float *x, int64_t n, float factor
     store_int16(to + k, _mm256_loadu_ps(x + k) * factor, _mm256_loadu_ps(x + k + WIDTH) * factor);
   if (k < n)
     store_int16(to + k, up_to_end(x, k, n) * factor, up_to_end(x, k + WIDTH, n) * factor);
+}
+
+/* The pairs (low[l], high[l]) as whole numbers, to nearest, ties to even; magnitudes are below 2^15. */
+static inline ints_t pairs_of(vector_t low, vector_t high) {
+  const __m256i first = _mm256_cvtps_epi32((__m256)low), second = _mm256_cvtps_epi32((__m256)high);
+  return (ints_t)_mm256_blend_epi16(first, _mm256_slli_epi32(second, 16), 0xaa);
 }
 
 static inline ints_t add_pairs(ints_t sums, ints_t a, ints_t b) {
