@@ -27,7 +27,7 @@ from cige.text import windows
 from cige.training.sources import Source
 
 TABLES = {"settings": "F1 of names in per cent by length of the lines, and time"}
-LENGTHS = (1, 200, 500)
+LENGTHS = (1, 201, 500)
 BATCH_SIZE = 32
 POSTS = "cmner"
 READABLE = re.compile(r"[0-9A-Za-z\u3400-\u9fff]")
@@ -44,11 +44,11 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "200": setting(200, 108, 12, *windows.CUTS),
     "160": setting(160, 108, 12, *windows.CUTS),
     "128": setting(128, 108, 12, *windows.CUTS),
-    "160, sentences alone": setting(160, 108, 12, SENTENCES),
-    "160, all earlier": setting(160, 108, 12, SENTENCES._replace(at_least=1 / 4), CLAUSES._replace(at_least=1 / 2)),
-    "160, core 72": setting(160, 72, 12, *windows.CUTS),
-    "160, context 24": setting(160, 108, 24, *windows.CUTS),
-    "160, context 6": setting(160, 108, 6, *windows.CUTS),
+    "200, sentences alone": setting(200, 108, 12, SENTENCES),
+    "200, all earlier": setting(200, 108, 12, SENTENCES._replace(at_least=1 / 4), CLAUSES._replace(at_least=1 / 2)),
+    "200, core 72": setting(200, 72, 12, *windows.CUTS),
+    "200, context 24": setting(200, 108, 24, *windows.CUTS),
+    "200, context 6": setting(200, 108, 6, *windows.CUTS),
 }
 """By the longest line that is one window; the core is 108 and the context 12 where nothing else is said."""
 

@@ -78,7 +78,7 @@ def test_a_compiled_model_reads_many_short_windows_in_one_call_and_few_long_ones
     calls = []
     find = NativeModel.find_spans
     monkeypatch.setattr(NativeModel, "find_spans", lambda *args: (calls.append(len(args[1])), find(*args))[1])
-    short, long = ["小明在北京。"] * 600, ["小明在北京的一家公司工作了很久，" * 8] * 300
+    short, long = ["小明在北京。"] * 600, ["小明在北京的一家公司工作了很久，" * 12] * 300
     options = {"selection": select(Request(), model.labels, model.label_facts), "batch_size": 64}
     for texts, most in ((short, streaming.MAX_AT_ONCE), (long, 150)):
         calls.clear()

@@ -28,11 +28,11 @@ def test_empty_text_has_no_window():
     assert split_windows("") == []
 
 
-def test_a_text_of_160_characters_is_one_window():
-    text = "他在北京。" * 32
-    assert len(text) == WHOLE == 160
+def test_a_text_of_200_characters_is_one_window():
+    text = "他在北京。" * 40
+    assert len(text) == WHOLE == 200
     assert split_windows(text) == [Window(0, WHOLE, 0, WHOLE)]
-    assert [w.core_end for w in split_windows(text + "好")] == [45, 90, 161]
+    assert [w.core_end for w in split_windows(text + "好")] == [45, 90, 135, 201]
 
 
 def test_lines_are_windows_of_their_own_and_keep_their_breaks():

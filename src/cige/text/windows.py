@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from cige.text.cells import LINE_BREAKS, cells, is_unbroken
 
-WHOLE = 160  # maximum number of characters of a cell that is a single window
+WHOLE = 200  # maximum number of characters of a cell that is a single window
 CORE = 108  # maximum number of characters of the core of a window of a longer cell
 CONTEXT = 12  # characters of context after a cut, where a name may continue; half as many before a cut
 OVERLAP = CONTEXT + CONTEXT // 2  # characters around a cut that both of its windows contain
