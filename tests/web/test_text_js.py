@@ -46,7 +46,7 @@ def made_lines(n):
     random = Random(8)
     for _ in range(n):
         marks, n_plain = random.sample(LINE_PIECES, 6), random.choice((0, 6, 100))
-        yield "".join(random.choices([*marks, *n_plain * ["洪荒"]], k=random.randint(161, 300)))
+        yield "".join(random.choices([*marks, *n_plain * ["洪荒"]], k=random.randint(201, 300)))
 
 
 @pytest.fixture(scope="module")
