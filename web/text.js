@@ -95,8 +95,9 @@ export class TextRules {
     if (furthest >= cellEnd) return [cellEnd, 0];
     for (const cut of this.cuts) {
       const from = start + Math.floor(this.json.core * cut.at_least);
-      for (const [a, b] of matches(cut.end, codes.subarray(from, furthest)))
-        if (!this.#isInTitle(codes.subarray(start, from + a))) return [from + b, cut.context_share];
+      // A character further, since what stands behind a mark may tell that nothing ends there.
+      for (const [a, b] of matches(cut.end, codes.subarray(from, furthest + 1)))
+        if (from + b <= furthest && !this.#isInTitle(codes.subarray(start, from + a))) return [from + b, cut.context_share];
     }
     return [furthest, 1];
   }

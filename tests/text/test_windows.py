@@ -72,6 +72,13 @@ def test_no_cut_within_numbers_times_and_addresses(mark):
     assert cores(line, core=11)[0] == line[:11]
 
 
+@pytest.mark.parametrize("mark", ["1,000", "12:30", "A：B", "。”"])
+def test_what_is_cut_through_at_the_end_of_a_part_has_all_of_its_context(mark):
+    n_before = len(mark.rstrip("0123456789B”"))
+    line = "天" * (10 - n_before) + mark + "地" * 20
+    assert split(line, 10, context=8)[:2] == [Window(0, 18, 0, 10), Window(6, 28, 10, 20)]
+
+
 def test_no_cut_within_a_title():
     assert (
         cores("天地玄黄《你好，李焕英》今日上映，洪荒" + "一" * 20, core=18)[0] == "天地玄黄《你好，李焕英》今日上映，"

@@ -27,6 +27,8 @@ PIECES = (
     *("C:\\Users\\li", "<br/>", "<!-- x -->", "```\nx\n```", "my_func_1", "@张三", "٣", "é", "ß", "й"),
 )  # fmt: skip
 
+LINE_PIECES = ("天地玄黄", "宇宙", "𠮷", "1", "a", "/", "，", "、", "：", ":", ",", "。", "！”", "；", "…", "《", "》")
+
 FACTS = LabelFacts(set_apart=12, wide_commas=True)
 
 
@@ -38,9 +40,18 @@ def made_texts(n):
         yield text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
 
+def made_lines(n):
+    """Lines that are longer than a window, each with few kinds of marks, so that all kinds of cuts are made."""
+    yield from ("天" * k + "12:30" + "地" * 99 for k in range(100, 112))
+    random = Random(8)
+    for _ in range(n):
+        marks, n_plain = random.sample(LINE_PIECES, 6), random.choice((0, 6, 100))
+        yield "".join(random.choices([*marks, *n_plain * ["洪荒"]], k=random.randint(201, 300)))
+
+
 @pytest.fixture(scope="module")
 def answers():
-    texts = ["", *PIECES, *made_texts(400)]
+    texts = ["", *PIECES, *made_texts(400), *made_lines(100)]
     given = json.dumps(
         {"rules": build.rules(), "texts": texts, "facts": FACTS.to_manifest()}
     )  # ASCII: lone surrogates arrive as they are

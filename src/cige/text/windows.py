@@ -123,8 +123,9 @@ def _core_end(text: str, start: int, cell_end: int, core: int) -> tuple[int, flo
     if furthest >= cell_end:
         return cell_end, 0
     for cut in CUTS:
-        for match in cut.end.finditer(text, start + int(core * cut.at_least), furthest):
-            if not _is_in_title(text, start, match.start()):
+        # A character further, since what stands behind a mark may tell that nothing ends there.
+        for match in cut.end.finditer(text, start + int(core * cut.at_least), furthest + 1):
+            if match.end() <= furthest and not _is_in_title(text, start, match.start()):
                 return match.end(), cut.context_share
     return furthest, 1
 
