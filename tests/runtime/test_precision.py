@@ -75,6 +75,21 @@ def test_a_text_is_read_alike_in_any_batch(tmp_path, level, precision):
         np.testing.assert_array_equal(model.emissions([lattice])[0, : lattice.n_chars], row[: lattice.n_chars])
 
 
+@pytest.mark.parametrize(("level", "precision"), NARROW)
+@pytest.mark.parametrize("u", [1e4, 8.8e6, 1e10])
+def test_large_scores_are_no_overflow(tmp_path, level, precision, u):
+    """A share is at most 1, however large the scores are whose difference it is of; there are more than 128 keys."""
+    model = tiny.model(config=FlatConfig(**SMALL), seed=5)
+    for name, parameter in model.tagger.named_parameters():
+        if name.endswith(".u"):
+            parameter.data.fill_(u)
+    model.save(tmp_path / "model")
+    lattices = model.lattices(["李" * 300])
+    expected = NativeModel.load(tmp_path / "model", kernels=level, precision=FLOAT32).emissions(lattices)
+    emissions = NativeModel.load(tmp_path / "model", kernels=level, precision=precision).emissions(lattices)
+    assert np.abs(emissions - expected).max() < 0.1 * expected.std()
+
+
 def rounded(x: np.ndarray) -> np.ndarray:
     return torch.from_numpy(np.array(x, np.float32)).bfloat16().float().numpy()
 

@@ -16,7 +16,7 @@ typedef struct { /* numbers of the same sentence in 16 bits, two in 32 bits; a h
   uint32_t *query[2]; /* [H * P][LANES] */
   uint32_t *share;    /* [(n + 1) / 2][LANES]: of two keys */
   /* In INT16 there are scales too. */
-  float *key_scale, *query_scale[2], *value_scale; /* [n], [LANES], [D] */
+  float *key_scale, *query_scale[2], *value_scale; /* [n], [LANES], [step] */
   uint32_t *row;                     /* [LANES][H * P], queries before they stand in lanes */
 } Narrow;
 

@@ -12,7 +12,7 @@
 #define KEYS 4 /* at once: of 16 registers, 8 hold sums */
 #define SUMS 6 /* numbers of a head at once: with the shares, they take 14 registers of 16 */
 #define SPARE 8 /* words behind a row that to_int16 may write to */
-#define WHOLE_SHARE 13 /* a share of 1 is 2^13; in the sum of 128 products with values, there is no overflow */
+#define SHARE_BITS 13 /* a share of 1 is 2^13; in the sum of 128 products with values, there is no overflow */
 #define PAIRS_AT_ONCE 64
 
 int64_t int16_bytes(const Flat *f, int64_t n) {
@@ -42,7 +42,8 @@ static void narrow_values(const Work *w) {
     *vectors(w->narrow.value_scale + k) = used * (1 / MOST_INT16);
     for (int64_t j = 0; j < n; j += 2) {
       const vector_t second = j + 1 < n ? *const_vectors(w->value[j + 1] + k) : (vector_t){0};
-      *(ints_t *)(w->narrow.value + j / 2 * step + k) = pairs_of(*const_vectors(w->value[j] + k) * factor, second * factor);
+      const ints_t pair = pairs_of(*const_vectors(w->value[j] + k) * factor, second * factor);
+      *(ints_t *)(w->narrow.value + j / 2 * step + k) = pair;
     }
   }
 }
@@ -140,9 +141,10 @@ void int16_scores(const Work *w, int n_vectors, int64_t h, int64_t first_lane) {
     all_scores(1, w, h, first_lane);
 }
 
-/* 2^x for x <= 0 to 1e-4 of it, which is less than what rounding takes, as a number of 2^13; what is no share becomes 0. */
+/* 2^x as a number of 2^13, for x <= 0: to 1e-4 of it, which is less than what rounding takes, and exactly for 0, so that
+   no share is above 2^13. What is no share becomes 0. */
 INLINE vector_t share_of(vector_t x) {
-  const float nearest = 12582912.0f + WHOLE_SHARE; /* a sum with it has no fraction, and its lowest bits are those of it */
+  const float nearest = 12582912.0f + SHARE_BITS; /* a sum with it has no fraction; its lowest bits are those of power */
   const vector_t y = higher(x, (vector_t){0} - 126.0f), shifted = y + nearest, r = y - (shifted - nearest);
   const vector_t power = ((r * 0.05500902f + 0.24221131f) * r + 0.69328296f) * r + 1.0f;
   return (vector_t)((ints_t)power + ((ints_t)shifted << 23));
@@ -175,21 +177,21 @@ UNROLL(2)
 INLINE void softmax_and_sums(const int n_vectors, const Work *w, int64_t h, vector_t *factor) {
   const float to_base_2 = 1.44269504f;
   const int64_t d = w->flat->head_width, n = w->n;
-  vector_t top[2];
+  vector_t top[2] = {{0}};
   ints_t sum[2] = {{0}};
 UNROLL(2)
   for (int v = 0; v < n_vectors; v++) top[v] = const_vectors(w->score)[v];
   for (int64_t j = 1; j < n; j++)
 UNROLL(2)
     for (int v = 0; v < n_vectors; v++) top[v] = higher(const_vectors(w->score + j * LANES)[v], top[v]);
-  const vector_t least[2] = {top[0] * -to_base_2, top[1] * -to_base_2};
   for (int64_t j = 0; j < n; j += 2)
 UNROLL(2)
     for (int v = 0; v < n_vectors; v++) {
       const float *score = w->score + j * LANES + v * WIDTH;
-      const vector_t first = share_of(add_product(least[v], *const_vectors(score), (vector_t){0} + to_base_2));
-      const vector_t second =
-          j + 1 < n ? share_of(add_product(least[v], *const_vectors(score + LANES), (vector_t){0} + to_base_2)) : (vector_t){0};
+      const vector_t first = share_of((*const_vectors(score) - top[v]) * to_base_2);
+      vector_t next = (vector_t){0} - INFINITY; /* behind an odd number of keys */
+      if (j + 1 < n) next = *const_vectors(score + LANES);
+      const vector_t second = share_of((next - top[v]) * to_base_2);
       const ints_t pair = pairs_of(first, second);
       sum[v] = add_pairs(sum[v], pair, (ints_t){0} + 0x10001); /* of rounded shares: they have a sum of 1 */
       *(ints_t *)(w->narrow.share + j / 2 * LANES + v * WIDTH) = pair;
