@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -142,16 +143,18 @@ def sentences_of(
 def _cut(text: str, spans: list[Span], line: int) -> list[Sentence]:
     if len(text) <= WHOLE and "\n" not in text:
         return [Sentence(text, tuple(spans), line)]
-    pieces, start, rest = [], 0, list(spans)
+    pieces, start = [], 0
+    inside: list[Span] = []
+    after = deque(sorted(spans, key=lambda span: span.start))
     for end in [window.core_end for window in split_windows(text)]:
-        if any(span.start < end < span.end for span in rest):
+        while after and after[0].start < end:
+            inside.append(after.popleft())
+        if any(span.end > end for span in inside):
             continue  # it is in the next piece
-        inside = [span for span in rest if span.end <= end]
-        rest = [span for span in rest if span.end > end]
         piece, stripped = text[start:end], text[start:end].rstrip()
         if max((span.end for span in inside), default=0) <= start + len(stripped):
             piece = stripped
         if piece.strip():
             pieces.append(Sentence(piece, tuple(span.shifted(-start) for span in inside), line))
-        start = end
+        start, inside = end, []
     return pieces
