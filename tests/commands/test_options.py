@@ -30,7 +30,10 @@ def test_a_manifest_that_makes_no_sense_is_told(manifest, tmp_path, capsys):
         (share, {"0": 0.0, "1": 1.0}, ["-0.1", "1.1", "nan", "x"], "a number from 0 to 1"),
         (
             origin,
-            {x: x.lower() for x in ("*", "https://Example.org", "http://localhost:8080", "http://[::1]:80")},
+            {
+                **{x: x.lower() for x in ("*", "https://Example.org", "http://localhost:8080", "https://a.org:80")},
+                **{"http://[::1]:80": "http://[::1]", "HTTPS://a.org:443": "https://a.org"},
+            },
             ["example.org", "https://a.org/", "https://a.org/b", "https://a.org:x", "https://*.a.org", "null", ""],
             "* or scheme://host",
         ),

@@ -100,6 +100,9 @@ def test_two_different_lines_are_enough_to_learn_from(base: Path) -> None:
         _RawText.read(["我买了轩辕剑。"] * 3, ner, {"GAME": GAMES})
     with pytest.raises(DataError, match=r"GAME: the text uses no word of the list \(1 word, such as 魔方城\)"):
         _RawText.read(["我玩了轩辕剑。", "我买了轩辕剑。"], ner, {"GAME": ["魔方城"]})
+    ner.lexicon.add("轩辕剑")
+    with pytest.raises(DataError, match="辕剑 occurs in it, but the segmentation prefers other words"):
+        _RawText.read(["我玩了轩辕剑。", "我买了轩辕剑。"], ner, {"GAME": ["辕剑"]})
 
 
 def test_labelled_words_are_simulated_unless_the_recipe_says_otherwise(base: Path) -> None:

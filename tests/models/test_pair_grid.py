@@ -58,11 +58,15 @@ def test_gold_cells_and_loss():
 
 @pytest.mark.parametrize(
     ("span", "message"),
-    [(Span(0, 2, "GPE"), "has the label 'GPE'.*head: crf"), (Span(0, 9, "LOC"), "does not fit")],
+    [
+        (Span(0, 2, "GPE"), "has the label 'GPE'.*head: crf"),
+        (Span(0, 9, "LOC"), r"LOC at \[0, 9\) does not fit"),
+        (Span(0, 3, "LOC", ((0, 1), (2, 3))), r"LOC '北市' at \[0, 1\), \[2, 3\) is discontinuous.*scores: relations"),
+    ],
 )
 def test_gold_that_is_refused(span, message):
     with pytest.raises(DataError, match=message):
-        GoldSpans(["LOC"], 6).ids(Sentence("北京", (span,), 3))
+        GoldSpans(["LOC"], 6).ids(Sentence("北京市", (span,), 3))
 
 
 def test_longer_entities_have_no_cell():

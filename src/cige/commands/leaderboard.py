@@ -142,7 +142,7 @@ def run_merge(args: argparse.Namespace) -> int:
         for problem in problems:
             _tell_skipped(problem)
     skipped = f"; skipped {counted(len(problems), 'file')} without a result" if problems else ""
-    print(f"{len(new)} new results in {args.results}{skipped}")
+    print(f"{counted(len(new), 'new result')} in {args.results}{skipped}")
     return 1 if problems else 0
 
 

@@ -245,10 +245,18 @@ port = _checked(int, lambda number: 0 <= number <= 65_535, "a port from 0 to 655
 seconds = _checked(float, lambda number: 0 < number < math.inf, "seconds, more than 0")
 minutes = _checked(float, lambda number: 0 <= number < math.inf, "minutes, at least 0")
 share = _checked(float, lambda number: 0 <= number <= 1, "a number from 0 to 1")
-# In the form of a browser's Origin header, with which it is compared: in lower case, and without a path.
 _ORIGIN = re.compile(r"\*|[a-z][a-z0-9+.-]*://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?")
+
+
+def _as_browsers_send(text: str) -> str:
+    """An origin as the header has it with which it is compared: in lower case, without the scheme's usual port."""
+    text = text.lower()
+    port = ":80" if text.startswith("http://") else ":443" if text.startswith("https://") else ""
+    return text.removesuffix(port)
+
+
 origin = _checked(
-    str.lower,
+    _as_browsers_send,
     lambda text: _ORIGIN.fullmatch(text) is not None,
     "* or scheme://host[:port] without a path, such as https://example.org",
 )

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from cige.data.jsonl import show_span
 from cige.data.sentence import Sentence, Span
 from cige.errors import DataError
 
@@ -43,16 +44,16 @@ class GoldSpans:
                     f"{known}: use `head: crf` for partial annotations"
                 )
             if not 0 <= span.start < span.end <= len(sentence.text):
-                raise DataError(f"{where}: {span} does not fit its text")
+                raise DataError(f"{where}: {span.label} at [{span.start}, {span.end}) does not fit its text")
         fitting = [span for span in sentence.spans if span.end - span.start <= self.band]
-        return np.array(sorted(self._cells(fitting, where)), np.int64).reshape(-1, 3)
+        return np.array(sorted(self._cells(fitting, sentence.text, where)), np.int64).reshape(-1, 3)
 
-    def _cells(self, spans: Sequence[Span], where: str) -> set[tuple[int, int, int]]:
+    def _cells(self, spans: Sequence[Span], text: str, where: str) -> set[tuple[int, int, int]]:
         for span in spans:
             if span.parts:
                 raise DataError(
-                    f"{where}: {span} is discontinuous, and scores of spans cannot say that: use pair_grid.scores: "
-                    "relations"
+                    f"{where}: {show_span(span, text)} is discontinuous, which scores of spans cannot say: use "
+                    "pair_grid.scores: relations"
                 )
         return {(span.start, span.end - span.start - 1, self._numbers[span.label]) for span in spans}
 
@@ -70,7 +71,7 @@ class GoldRelations(GoldSpans):
     the class NEXT, and the pair of its last and its first character the class of its type.
     """
 
-    def _cells(self, spans: Sequence[Span], where: str) -> set[tuple[int, int, int]]:
+    def _cells(self, spans: Sequence[Span], text: str, where: str) -> set[tuple[int, int, int]]:
         cells: dict[tuple[int, int], int] = {}
         for span in spans:
             places = [k for a, b in span.pieces for k in range(a, b)]

@@ -184,9 +184,12 @@ class _RawText:
         for name, listed in lists.items():
             counts[name] = Counter(word.text for of_text in words for word in of_text if name in word.lists)
             if not counts[name]:
+                joined = "\n".join(windows)
+                hidden = next((word for word in listed[:1000] if word in joined), None)
+                reason = f"; {hidden} occurs in it, but the segmentation prefers other words there" if hidden else ""
                 raise DataError(
-                    f"{name}: the text uses no word of the list ({counted(len(listed), 'word')}, such as {listed[0]}); "
-                    "expected raw text of the kind in which they occur"
+                    f"{name}: the text uses no word of the list ({counted(len(listed), 'word')}, such as "
+                    f"{listed[0]}){reason}; expected raw text of the kind in which they occur"
                 )
             by_band = trust_by_band((word for of_text in words for word in of_text), name, band)
             trust[name] = {word: by_band[band(word)] for word in counts[name]}
