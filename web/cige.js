@@ -15,6 +15,7 @@ import { codesOf, stringOf, TextRules, withWholeWords } from "./text.js";
 import { vocabulary } from "./vocabulary.js";
 
 const KIND = "cige model", VERSION = 1, LEXICON_VERSION = 2;
+const TAB = 9;
 const BATCH = 16; // windows that are read together
 const PRECISIONS = { int16: INT16, float32: FLOAT32 };
 
@@ -105,7 +106,8 @@ export class NER {
     const pending = texts.map((text) => {
       if (typeof text !== "string") throw new TypeError(`given ${typeof text}; expected a string`);
       const codes = codesOf(text), closed = this.rules.closedStretches(codes);
-      const windows = this.rules.windows(codes, this.facts).map((window) => this.#lattice(codes, window, closed, own));
+      const read = this.rules.windows(codes, this.facts).map((window) => this.#withOwnWords(codes, window, own));
+      const windows = read.map((window) => this.#lattice(codes, window, closed, own));
       return { codes, windows };
     });
     const bySize = pending.flatMap((text) => text.windows).sort((a, b) => a.nNodes - b.nNodes);
@@ -115,6 +117,22 @@ export class NER {
       const shown = ({ start, end, ...more }) => ({ start: at(start), end: at(end), ...more });
       return { entities: merged(codes, windows).map(shown), words: coreWords(windows, this.lexicon.nBase).map(shown) };
     });
+  }
+
+  // As _with_own_words of cige.tagging.windows.
+  #withOwnWords(codes, window, own) {
+    const { coreStart, coreEnd, end } = window, { max_word_chars: longest } = this.rules.json;
+    if (end === coreEnd) return window;
+    const first = Math.max(coreStart, coreEnd - longest);
+    let last = Math.min(codes.length, coreEnd + longest);
+    const isEnd = (code) => code === TAB || this.rules.line_breaks.has(code);
+    const cellEnd = codes.subarray(coreEnd, last).findIndex(isEnd);
+    if (cellEnd >= 0) last = coreEnd + cellEnd;
+    const ends = this.lexicon
+      .match(this.rules.normalize(codes.slice(first, last)), own)
+      .filter(([a, b, word]) => word >= this.lexicon.nBase && first + a < coreEnd && coreEnd < first + b)
+      .map(([, b]) => first + b);
+    return { ...window, end: Math.max(end, ...ends) };
   }
 
   #lattice(text, window, closed, own) {

@@ -16,7 +16,7 @@ export class TextRules {
     this.closed = new RegExp(json.closed.join("|"), "gsu");
     this.sign = new RegExp(json.sign, "u");
     this.cuts = json.cuts.map((cut) => ({ ...cut, end: new RegExp(cut.end, "gu") }));
-    this.titleMarks = codesOf(json.title_marks);
+    this.quoted = new RegExp(json.quoted, "gu");
     this.abbreviation = new RegExp(json.abbreviation, "gu");
     this.closerOf = new Map(Object.entries(json.closer_of).map(([a, b]) => [code(a), code(b)]));
     this.openerOf = new Map([...this.closerOf].map(([a, b]) => [b, a]));
@@ -63,9 +63,9 @@ export class TextRules {
       }
       for (let start = cellStart, before = 0; start < cellEnd; ) {
         const [end, share] = this.#coreEnd(codes, start, cellEnd), after = Math.floor(context * share);
-        windows.push({
-          start: Math.max(cellStart, start - before), end: Math.min(cellEnd, end + after), coreStart: start, coreEnd: end,
-        });
+        const first = this.#edge(codes, Math.max(cellStart, start - before), cellStart, -1);
+        const last = this.#edge(codes, Math.min(cellEnd, end + after), cellEnd, 1);
+        windows.push({ start: first, end: last, coreStart: start, coreEnd: end });
         start = end, before = Math.floor(after / 2);
       }
     }
@@ -93,18 +93,24 @@ export class TextRules {
   #coreEnd(codes, start, cellEnd) {
     const furthest = start + this.json.core;
     if (furthest >= cellEnd) return [cellEnd, 0];
+    const quoted = matches(this.quoted, codes.subarray(start, Math.min(cellEnd, furthest + this.json.max_quoted + 1)));
+    const isWithin = (place) => quoted.some(([first, last]) => start + first < place && place < start + last);
     for (const cut of this.cuts) {
       const from = start + Math.floor(this.json.core * cut.at_least);
       // A character further, since what stands behind a mark may tell that nothing ends there.
-      for (const [a, b] of matches(cut.end, codes.subarray(from, furthest + 1)))
-        if (from + b <= furthest && !this.#isInTitle(codes.subarray(start, from + a))) return [from + b, cut.context_share];
+      for (const [, b] of matches(cut.end, codes.subarray(from, furthest + 1)))
+        if (from + b <= furthest && !isWithin(from + b)) return [from + b, cut.context_share];
     }
     return [furthest, 1];
   }
 
-  #isInTitle(before) {
-    const [opener, closer] = this.titleMarks;
-    return before.lastIndexOf(opener) > before.lastIndexOf(closer);
+  // As _edge of cige.text.windows.
+  #edge(codes, place, limit, step) {
+    const furthest = place + step * Math.min(this.json.max_word, Math.abs(limit - place));
+    let edge = place;
+    while (edge !== furthest && edge > 0 && edge < codes.length && isInWord(codes[edge - 1]) && isInWord(codes[edge]))
+      edge += step;
+    return edge;
   }
 
   // The stretches of a text that no entity overlaps; sorted, disjoint.
@@ -218,6 +224,11 @@ export function code(char) {
 }
 
 // The code points of a string; a lone surrogate is one.
+// Whether it is a letter or digit of ASCII.
+function isInWord(own) {
+  return (own >= 48 && own <= 57) || (own >= 65 && own <= 90) || (own >= 97 && own <= 122);
+}
+
 export function codesOf(string) {
   const codes = new Uint32Array(string.length);
   let n = 0;

@@ -19,6 +19,7 @@ from cige.entities.label_facts import LabelFacts
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.user_word import UserWord
 from cige.nn.crf_numpy import NumpyCRF
+from cige.tagging.windows import read_windows, windows_of
 from cige.text.windows import CONTEXT, CORE
 
 SENTENCE = "李明在北京。王小红是罗氏公司的经理，他来自南京市。"
@@ -99,6 +100,20 @@ def test_a_forced_word_over_the_edge_of_a_window_is_found_whole(ner, shift):
     entities = ner(text)
     assert [e for e in entities if e.forced] == [Entity(start, start + 64, "LOC", word, 1.0, forced=True)]
     assert all(e.end <= start or e.start >= start + 64 for e in entities if not e.forced)
+
+
+@pytest.mark.parametrize("shift", [*range(-60, 13, 8), CONTEXT - 4, CONTEXT])
+@pytest.mark.parametrize("comma", [False, True])
+def test_a_word_over_the_edge_of_a_window_is_in_its_lattice_as_a_whole(ner, shift, comma):
+    word = "".join(map(chr, range(0x4E00, 0x4E00 + 64)))
+    word = word[:31] + "，" + word[32:] if comma else word
+    start = CORE + shift - 10
+    text = "好" * start + word + "好" * 400 + "\n" + word[32:]
+    snapshot = ner.lexicon.with_words([word]).snapshot()
+    windows = read_windows(text, snapshot)
+    assert sum((part.lattice.words[:, 2] >= snapshot.n_base).sum() for part in windows) >= 1
+    assert all("\n" not in text[part.window.start : part.window.end].rstrip() for part in windows)
+    assert [w.core_start for w in windows_of(text)] == [part.window.core_start for part in windows]
 
 
 def test_which_words_hold_is_decided_over_the_whole_text(ner):

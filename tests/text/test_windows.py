@@ -1,11 +1,14 @@
 """Windows: where texts are cut, and what each window may read."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cige.text.windows import (
     CORE,
+    MAX_WORD,
     OVERLAP,
     WHOLE,
     Window,
@@ -79,12 +82,28 @@ def test_what_is_cut_through_at_the_end_of_a_part_has_all_of_its_context(mark):
     assert split(line, 10, context=8)[:2] == [Window(0, 18, 0, 10), Window(6, 28, 10, 20)]
 
 
-def test_no_cut_within_a_title():
-    assert (
-        cores("天地玄黄《你好，李焕英》今日上映，洪荒" + "一" * 20, core=18)[0] == "天地玄黄《你好，李焕英》今日上映，"
-    )
-    assert cores("天地玄黄《你好！旧时光》开播。宇宙洪荒" + "一" * 20, core=18)[0] == "天地玄黄《你好！旧时光》开播。"
-    assert len(cores("《" + "天，" * 20, core=10)[0]) == 10  # a mark that is never closed
+@pytest.mark.parametrize(
+    "title",
+    ["《你好，李焕英》", "《你好！旧时光》", "〈我爱你，中国〉", "“冲啊！小恐龙”", "「你，我」", "『等等……我』"],
+)
+def test_no_cut_within_a_title_or_a_short_quotation(title):
+    part = "天地玄黄" + title + "今日上映，"
+    assert cores(part + "一" * 40, core=18)[0] == part
+
+
+def test_marks_that_are_never_closed_or_far_apart_protect_nothing():
+    assert cores("《" + "天，" * 20, core=10)[0] == "《天，天，天，"
+    assert cores("“" + "天，" * 30 + "”", core=10)[0] == "“天，天，天，"
+    assert cores("他在《人民日报>发表了文章。" + "天" * 30, core=20)[0] == "他在《人民日报>发表了文章。"
+
+
+def test_no_window_begins_or_ends_within_a_latin_word_or_a_number():
+    windows = split("天" * 8 + "Microsoft" + "地" * 20 + "2026" + "天" * 12, 10, context=2)
+    text = "天" * 8 + "Microsoft" + "地" * 20 + "2026" + "天" * 12
+    read = [text[w.start : w.end] for w in windows]
+    assert read[0] == "天" * 8 + "Microsoft" and read[1].startswith("Microsoft")
+    assert all(part.count("2026") or not re.search("[0-9]", part) for part in read)
+    assert split("a" * 90, 10, context=2)[0].end == 12 + MAX_WORD  # which may have no end
 
 
 def test_less_context_before_a_window_than_behind_it():

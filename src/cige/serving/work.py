@@ -187,7 +187,7 @@ class EntitiesReading:
 def windows(text: str, snapshot: LexiconSnapshot, facts: LabelFacts, check: Check) -> Iterator[ReadWindow]:
     """Like `cige.tagging.windows.read_windows`, with the time checked before each window."""
     closed, rules = closed_stretches(text), snapshot.rules(text)
-    for window in windows_of(text, facts):
+    for window in windows_of(text, facts, snapshot):
         check()
         yield read_window(text, window, snapshot, closed, rules, facts)
 

@@ -110,7 +110,7 @@ class Stream:
             for number, text in enumerate(texts, 1):
                 if not isinstance(text, str):
                     raise TypeError(f"text {number} is {type(text).__name__}; expected str{decode_hint(text)}")
-                windows = windows_of(text, self.model.label_facts)
+                windows = windows_of(text, self.model.label_facts, self.snapshot)
                 waiting.append(_Text(text, closed_stretches(text), self.snapshot.rules(text), len(windows)))
                 group += [(waiting[-1], window) for window in windows]
                 while len(group) >= size:

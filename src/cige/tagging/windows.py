@@ -14,7 +14,10 @@ from cige.lattice.lattice import Lattice, build_lattice
 from cige.lexicon.lexicon import LexiconSnapshot
 from cige.lexicon.rules import NO_RULES, Rules
 from cige.lexicon.user_word import EVIDENCE, FORCE, Mode
+from cige.lexicon.word_rules import MAX_WORD_CHARS
+from cige.text.cells import LINE_BREAKS
 from cige.text.closed import Stretch, closed_stretches, within
+from cige.text.normalize import normalize
 from cige.text.visible import visible
 from cige.text.windows import Window, split_windows, table_cells
 
@@ -24,6 +27,7 @@ SET_APART_BY = "；"  # of all marks, the one between which single names are fou
 HALF_COMMA = re.compile(
     r"(?<=[\u3005-\u3007\u3040-\u30ff\u3400-\u9fff]),|,(?=[\u3005-\u3007\u3040-\u30ff\u3400-\u9fff])"
 )
+END_OF_CELL = re.compile(f"[{LINE_BREAKS}\t]")
 SENTENCE_MARK = re.compile("[，。！？；：、…,!?;:]")
 
 
@@ -70,13 +74,32 @@ def read_windows(text: str, snapshot: LexiconSnapshot, facts: LabelFacts | None 
     """The windows of a text that contain more than whitespace, each with its lattice. `facts` are those of the model
     that reads the lattices; None reads the text as it stands."""
     closed, rules = closed_stretches(text), snapshot.rules(text)
-    return [read_window(text, window, snapshot, closed, rules, facts) for window in windows_of(text, facts)]
+    return [read_window(text, window, snapshot, closed, rules, facts) for window in windows_of(text, facts, snapshot)]
 
 
-def windows_of(text: str, facts: LabelFacts | None = None) -> list[Window]:
-    """The windows whose core contains more than whitespace; `facts` are those of the model that reads them."""
+def windows_of(text: str, facts: LabelFacts | None = None, snapshot: LexiconSnapshot | None = None) -> list[Window]:
+    """The windows whose core contains more than whitespace.
+
+    Args:
+        facts: those of the model that reads them.
+        snapshot: a lexicon. Windows are long enough for those of its user words that begin in their core.
+    """
     windows = [w for w in split_windows(text) if not text[w.core_start : w.core_end].isspace()]
+    if snapshot is not None and snapshot.user_entries:
+        windows = [
+            _with_own_words(text, window, snapshot) if window.end > window.core_end else window for window in windows
+        ]
     return table_cells(text, windows, facts.set_apart) if facts is not None and facts.set_apart else windows
+
+
+def _with_own_words(text: str, window: Window, snapshot: LexiconSnapshot) -> Window:
+    """The window of a part of a cell, up to the end of the longest user word over the end of its core."""
+    first = max(window.core_start, window.core_end - MAX_WORD_CHARS)
+    behind = END_OF_CELL.split(text[window.core_end : window.core_end + MAX_WORD_CHARS], maxsplit=1)[0]
+    words = snapshot.match(normalize(text[first : window.core_end] + behind))
+    before = window.core_end - first
+    ends = words[(words[:, 2] >= snapshot.n_base) & (words[:, 0] < before) & (words[:, 1] > before), 1]
+    return window._replace(end=max(window.end, first + int(ends.max()))) if len(ends) else window
 
 
 def read_window(

@@ -7,6 +7,7 @@ context of each unit, and `strided_windows` is BERT's method for question answer
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -38,7 +39,13 @@ CUTS = (
     Cut(re.compile("[，、]|[：:,](?![0-9A-Za-z/])"), 9 / 16, 1 / 2),  # end of a clause
 )
 """The first kind of which there is a place is used, and the first place of this kind."""
-TITLE_MARKS = ("《", "》")  # between which a cell is cut only if there is no other place
+MAX_QUOTED = 40
+QUOTED = re.compile("《[^《》]{1,40}》|〈[^〈〉]{1,40}〉|“[^“”]{1,40}”|「[^「」]{1,40}」|『[^『』]{1,40}』")
+"""What may be a title or another name; a cell is cut within it only if there is no other place."""
+MAX_WORD = (
+    24  # characters by which a window is longer, on either side, in order not to begin or end within a Latin word
+)
+_IN_WORD = frozenset(string.ascii_letters + string.digits)
 
 
 class Window(NamedTuple):
@@ -62,10 +69,11 @@ def split_windows(text: str, *, whole: int = WHOLE, core: int = CORE, context: i
 
     A cell (see `cells`: a line, or a column of a line) of at most `whole` characters, including the whitespace at its
     end, is one window. A longer cell is cut at the first of the `CUTS` or, if there is none, after `core` characters.
-    Its windows have up to `context` further characters after them and half as many before them, and a share of this at
-    the end of a sentence or a clause. Windows do not extend beyond their cell: a line break ends a heading, a list item
-    or a message, and names in table columns are predicted better without their neighbours (see docs/reading.md for
-    measurements). Raises a ValueError if `core` is below 1, or `whole` or `context` below 0.
+    Its windows have up to `context` further characters after them and half as many before them, a share of this at the
+    end of a sentence or a clause, and the rest of a Latin word or number. Windows do not extend beyond their cell: a
+    line break ends a heading, a list item or a message, and names in table columns are predicted better without their
+    neighbours (see docs/reading.md for measurements). Raises a ValueError if `core` is below 1, or `whole` or `context`
+    below 0.
     """
     if core < 1 or whole < 0 or context < 0:
         raise ValueError(
@@ -82,7 +90,9 @@ def split_windows(text: str, *, whole: int = WHOLE, core: int = CORE, context: i
         while start < cell_end:
             end, context_share = _core_end(text, start, cell_end, core)
             after = int(context * context_share)
-            windows.append(Window(max(cell_start, start - before), min(cell_end, end + after), start, end))
+            first = _edge(text, max(cell_start, start - before), cell_start, -1)
+            last = _edge(text, min(cell_end, end + after), cell_end, 1)
+            windows.append(Window(first, last, start, end))
             start, before = end, after // 2
     return windows
 
@@ -122,17 +132,23 @@ def _core_end(text: str, start: int, cell_end: int, core: int) -> tuple[int, flo
     furthest = start + core
     if furthest >= cell_end:
         return cell_end, 0
+    quoted = [match.span() for match in QUOTED.finditer(text, start, min(cell_end, furthest + MAX_QUOTED + 1))]
     for cut in CUTS:
         # A character further, since what stands behind a mark may tell that nothing ends there.
         for match in cut.end.finditer(text, start + int(core * cut.at_least), furthest + 1):
-            if match.end() <= furthest and not _is_in_title(text, start, match.start()):
-                return match.end(), cut.context_share
+            end = match.end()
+            if end <= furthest and not any(first < end < last for first, last in quoted):
+                return end, cut.context_share
     return furthest, 1
 
 
-def _is_in_title(text: str, start: int, place: int) -> bool:
-    opener, closer = TITLE_MARKS
-    return text.rfind(opener, start, place) > text.rfind(closer, start, place)
+def _edge(text: str, place: int, limit: int, step: int) -> int:
+    """The place, or the one up to MAX_WORD further in the direction of `step` where no Latin word or number is cut."""
+    furthest = place + step * min(MAX_WORD, abs(limit - place))
+    edge = place
+    while edge != furthest and 0 < edge < len(text) and text[edge - 1] in _IN_WORD and text[edge] in _IN_WORD:
+        edge += step
+    return edge
 
 
 def overlapping_windows(n: int, n_at_once: int) -> list[Window]:
