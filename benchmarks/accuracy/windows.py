@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from statistics import fmean, median
-from typing import Any
+from typing import Annotated, Any
 from unittest import mock
 
 from benchmarks.data import Judge, scored_sets, tagger
@@ -54,7 +54,11 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
 
 
 def bench(
-    *, data_dir: Path, model: str | None = None, lengths: Sequence[int] = LENGTHS, rounds: int = 9
+    *,
+    data_dir: Path,
+    model: str | None = None,
+    lengths: Annotated[Sequence[int], "characters that a line has at least"] = LENGTHS,
+    rounds: int = 9,
 ) -> dict[str, Any]:
     """A row for each setting; the ratios are to the first one."""
     ner = tagger(model)
