@@ -33,6 +33,13 @@ def put(folder, text, name="data.jsonl"):
     return path
 
 
+def test_entities_may_be_lists_as_well_as_objects(tmp_path):
+    path = put(
+        tmp_path, '{"text": "小明在北京", "entities": [[3, 5, "LOC", 0.9], {"start": 0, "end": 2, "label": "PER"}]}\n'
+    )
+    assert read_sentences(path)[0].spans == (Span(0, 2, "PER"), Span(3, 5, "LOC"))
+
+
 @pytest.mark.parametrize(("text", "format"), [(JSONL, "jsonl"), (CLUENER, "cluener")])
 @pytest.mark.parametrize("name", ["data.jsonl", "data.json", "data.txt"])
 def test_both_forms_are_told_apart_by_their_contents(tmp_path, text, format, name):
@@ -71,7 +78,9 @@ def cluener(label):
         ('{"entities": []}', 'a string under "text"'),
         ('{"text": 3, "entities": []}', 'a string under "text"'),
         ('{"text": "小明"}', 'a list under "entities"'),
-        ('{"text": "小明", "entities": [[0, 2, "PER"]]}', "found \\[0, 2"),
+        ('{"text": "小明", "entities": [[0, 2]]}', "label\\] for an entity, found \\[0, 2\\]"),
+        ('{"text": "小明", "entities": ["小明"]}', "found '小明'"),
+        ('{"text": "小明", "entities": [[0, 3, "PER"]]}', r"PER at \[0, 3\) does not fit a text of 2 characters"),
         (entity(start=-1), r"PER at \[-1, 2\) does not fit a text of 5 characters"),
         (entity(end=6), r"\[0, 6\) does not fit"),
         (entity(end=0), r"\[0, 0\) does not fit"),

@@ -129,6 +129,23 @@ def test_candidates_are_all_spans_that_are_probable_enough(scheme, threshold):
         assert found == pytest.approx({k: p for k, p in summed.items() if p >= threshold})
 
 
+@pytest.mark.parametrize(
+    ("text", "tags", "word"),
+    [("字字》", "BME", "字字"), ("看 字字", "OBME", "字字"), ("aBC型", "SOOO", "a"), ("iPhone", "BMMMEO", "iPhone")],
+)
+def test_a_recall_reports_what_the_best_tags_do_with_the_same_edges(text, tags, word):
+    model = model_of(["A"], "BMES")
+    emissions = np.zeros((1, len(text), len(model.tags)))
+    for place, tag in enumerate(tags):
+        emissions[0, place, model.tags.index(tag if tag == "O" else f"{tag}-A")] = 8.0
+    lattice = Lattice(text, np.zeros((0, 3), np.int32), 0)
+    best = decode_spans(model, emissions, [lattice], Selection({"A": "A"}))[0]
+    assert [text[span.start : span.end] for span in best] == [word]
+    found = decode_spans(model, emissions, [lattice], Selection({"A": "A"}, thresholds={"A": 1e-9}))[0]
+    assert len({span[:3] for span in found}) == len(found) > 1 and best[0] in found
+    assert decode_spans(model, emissions, [lattice], Selection({"A": "A"}, thresholds={"A": 0.9}))[0] == best
+
+
 def test_a_coarse_score_is_the_sum_over_its_kinds_and_calibrated():
     model = model_of(["A", "B", "C"], "BMES", parents={"B": "A"})
     rng = np.random.default_rng(1)

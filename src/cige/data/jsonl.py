@@ -5,7 +5,8 @@
 
 Offsets count code points; ends are exclusive in jsonl and inclusive in CLUENER's format. If an entity has a "text", it
 is compared with the sentence; other keys ("id", "score") are ignored. A discontinuous entity also has "parts", such as
-[[0, 4], [6, 8]]: its stretches, of which the first begins at its "start" and the last ends at its "end".
+[[0, 4], [6, 8]]: its stretches, of which the first begins at its "start" and the last ends at its "end". An entity may
+also be a list, [3, 5, "LOC"], as spaCy and doccano have it.
 """
 
 from __future__ import annotations
@@ -130,12 +131,24 @@ def _spans_of_jsonl(record: JsonObject, text: str) -> list[Span]:
     entities = record.get("entities")
     if not isinstance(entities, list):
         raise DataError('expected a list under "entities" (empty if there are none)')
-    for entity in entities:
-        if not isinstance(entity, dict):
-            raise DataError(
-                f'expected {{"start", "end", "label"}} for an entity, found {to_json(entity, ensure_ascii=True)[:60]}'
-            )
-    return [span_of(entity, text) for entity in entities]
+    return spans_of_list(entities, text)
+
+
+def spans_of_list(entries: Sequence[Any], text: str, *, keys: Sequence[str] = ("start", "end", "label")) -> list[Span]:
+    """The spans of objects with these keys, or of lists [start, end, label]; sorted.
+
+    An object may have the "parts" of a discontinuous entity; its "text", if it has one, is checked. Raises a DataError
+    if an entry is neither, or a span does not match the text.
+    """
+    spans = []
+    for entry in entries:
+        if isinstance(entry, dict):
+            spans.append(span_of(entry, text, keys=keys))
+        elif isinstance(entry, list) and len(entry) >= 3:
+            spans.append(make_span(*entry[:3], text))
+        else:
+            raise DataError(f"expected {{{', '.join(keys)}}} or [start, end, label] for an entity, found {entry!r:.60}")
+    return sorted(spans)
 
 
 def span_of(entity: JsonObject, text: str, *, keys: Sequence[str] = ("start", "end", "label")) -> Span:

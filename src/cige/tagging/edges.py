@@ -118,9 +118,11 @@ def with_whole_words(
     """
     if not _LATIN.search(text):  # nothing can be split; most texts
         return list(spans)
-    moved = [_moved(text, span, closed, (max_lengths or {}).get(span.label, len(text))) for span in spans]
-    if all(new is old for new, old in zip(moved, spans, strict=True)):
+    longest = max_lengths or {}
+    edges = [whole_words(text, span.start, span.end, closed=closed, longest=longest.get(span.label)) for span in spans]
+    if all(new == (span.start, span.end) for new, span in zip(edges, spans, strict=True)):
         return list(spans)
+    moved = [span._replace(start=start, end=end) for span, (start, end) in zip(spans, edges, strict=True)]
     remaining: list[ScoredSpan] = []
     for span in sorted(moved, key=lambda span: -span.score):
         if all(span.end <= other.start or other.end <= span.start for other in remaining):
@@ -128,16 +130,24 @@ def with_whole_words(
     return sorted(remaining, key=lambda span: (span.start, span.end, span.label))
 
 
-def _moved(text: str, span: ScoredSpan, closed: Sequence[Stretch], longest: int) -> ScoredSpan:
-    start, end = span.start, span.end
-    while splits_word(text, start):
-        start -= 1
-    while splits_word(text, end):
-        end += 1
-    is_same = (start, end) == (span.start, span.end)
-    if is_same or end - start > longest or within(closed, start, end):
-        return span
-    return span._replace(start=start, end=end)
+def whole_words(
+    text: str, start: int, end: int, *, closed: Sequence[Stretch] = (), longest: int | None = None
+) -> tuple[int, int]:
+    """[start, end) with its edges moved outwards where they split a Latin word, as in `with_whole_words`.
+
+    Args:
+        closed: stretches of the text in which there are no entities.
+        longest: the greatest length, in characters; None is any.
+    """
+    first, last = start, end
+    while splits_word(text, first):
+        first -= 1
+    while splits_word(text, last):
+        last += 1
+    is_same = (first, last) == (start, end)
+    if is_same or last - first > (longest or len(text)) or within(closed, first, last):
+        return start, end
+    return first, last
 
 
 def _is_latin(char: str) -> bool:

@@ -14,7 +14,7 @@ from cige.lattice.lattice import Lattice
 from cige.lexicon.user_word import UNKNOWN_TYPE
 from cige.nn.budget import batches_by_budget
 from cige.tagging.decoding import found_spans
-from cige.tagging.edges import trimmed, with_whole_words
+from cige.tagging.edges import trimmed, whole_words, with_whole_words
 from cige.tagging.prediction_model import FoundSpans, PredictionModel, ScoredSpan
 from cige.tagging.selection import Request, Selection, select
 from cige.tagging.user_rules import forced_entities, label_of_user_word, with_typed
@@ -85,9 +85,7 @@ def _as_reported(
     if decoded.candidates is not None:
         # There is no calibration for types that only user words have: their entities are those of the best tags.
         reported = [span for span in reported if span.label not in chosen.families]
-        for span in decoded.candidates:
-            if trimmed(lattice.text, span.start, span.end) == (span.start, span.end):
-                reported.append(ScoredSpan(span.start, span.end, span.label, chosen.score(span.score)))
+        reported += _of_candidates(decoded.candidates, lattice, chosen, limits)
     if chosen.min_score > 0:
         reported = [span for span in reported if span.score >= chosen.min_score]
     if rules.forced:
@@ -95,6 +93,27 @@ def _as_reported(
     if rules.forced or decoded.candidates is not None:
         reported.sort(key=lambda span: (span.start, span.end, span.label))
     return reported
+
+
+def _of_candidates(
+    candidates: Sequence[ScoredSpan], lattice: Lattice, chosen: Selection, limits: Mapping[str, int]
+) -> Iterator[ScoredSpan]:
+    """The candidates of a recall, with the edges and scores that they are reported with.
+
+    Their edges are moved as those of the best spans are, so that an entity is not missing here because the model found
+    it with a mark beside it. Of candidates that are the same then, the most probable one remains.
+    """
+    probabilities: dict[tuple[int, int, str], float] = {}
+    for span in candidates:
+        edges = trimmed(lattice.text, span.start, span.end)
+        if edges is None or edges in lattice.rules.blocked:
+            continue
+        if not lattice.rules:
+            edges = whole_words(lattice.text, *edges, closed=lattice.closed, longest=limits.get(span.label))
+        place = (*edges, span.label)
+        probabilities[place] = max(span.score, probabilities.get(place, 0.0))
+    for (start, end, label), probability in probabilities.items():
+        yield ScoredSpan(start, end, label, chosen.score(probability))
 
 
 def batches_by_size(

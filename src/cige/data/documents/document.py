@@ -10,7 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from cige.data.jsonl import check_writable, make_span, show_span, span_object, span_of
+from cige.data.jsonl import check_writable, show_span, span_object, spans_of_list
 from cige.data.sentence import Span
 from cige.data.text_files import error_context, has_surrogate, read_text
 from cige.errors import DataError
@@ -56,23 +56,10 @@ class ReadingOptions:
 
 
 def read_spans(entries: Any, text: str, *, keys: Sequence[str] = ("start", "end", "label")) -> tuple[Span, ...]:
-    """The spans of a list of objects with these keys, or of lists [start, end, label]; sorted.
-
-    An object may have the "parts" of a discontinuous entity; its "text", if it has one, is checked. Raises a DataError
-    if it is not such a list, or the spans do not match the text.
-    """
+    """The spans of a list of entities (see `spans_of_list`); raises a DataError if it is no list, too."""
     if not isinstance(entries, list):
         raise DataError(f"expected a list of entities, found {type(entries).__name__}")
-    spans = []
-    for entry in entries:
-        if isinstance(entry, dict):
-            span = span_of(entry, text, keys=keys)
-        elif isinstance(entry, list) and len(entry) >= 3:
-            span = make_span(entry[0], entry[1], entry[2], text)
-        else:
-            raise DataError(f"expected {{{', '.join(keys)}}} or [start, end, label], found {str(entry)[:60]}")
-        spans.append(span)
-    return tuple(sorted(spans))
+    return tuple(spans_of_list(entries, text, keys=keys))
 
 
 def span_dicts(document: Document) -> list[JsonObject]:
