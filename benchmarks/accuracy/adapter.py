@@ -4,7 +4,8 @@ Two models are pre-trained on the same text for as many steps: Lattice-BERT, and
 longer that both read as many tokens per step and take about as long (the control of Lattice-BERT's Table 7). Then the
 second is fine-tuned as it is and with an untrained adapter after each of the given layers, and the first as it is, on
 each task, with the seeds 1, 2, .. and one learning rate. The text must have been prepared with a vocabulary that has
-words; the words of the adapter and their vectors are those of a file.
+words; the words of the adapter and their vectors are those of a file. With `--random-vectors`, adapters also read
+random vectors of the same words, which tells what the words are worth without what their vectors have learned.
 
 Finished runs stay in the output folder, and the same command goes on with those that are missing.
 
@@ -13,8 +14,11 @@ Finished runs stay in the output folder, and the same command goes on with those
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
+
+import numpy as np
 
 from cige.engine.run_folder import read_result
 from cige.lattice_bert.encoder.pretrained import PretrainedLatticeBert, add_adapter
@@ -43,6 +47,7 @@ class Settings:
         changes: settings that differ from those of RECIPES.
         layers: the layers after which adapters read words.
         residual: how they add words (see nn/lexicon_adapter.py).
+        random_vectors: whether adapters with random vectors of the same words and lengths are compared too.
         tasks: names of tasks; tuning: settings that differ from those of their recipes.
         n_seeds: fine-tuning runs of each model on each task.
     """
@@ -53,6 +58,7 @@ class Settings:
     changes: Sequence[str]
     layers: Sequence[int]
     residual: str
+    random_vectors: bool
     tasks: Sequence[str]
     tuning: Sequence[str]
     n_seeds: int
@@ -67,6 +73,7 @@ def bench(
     steps: Annotated[int, "of pre-training"] = 5000,
     layers: Annotated[Sequence[int], "after which adapters read words"] = (1, 2),
     residual: Annotated[str, ("normalised", "plain"), "of the adapters"] = "normalised",
+    random_vectors: Annotated[bool, "also compare adapters with random vectors of the same words"] = False,
     tasks: Annotated[Sequence[str], "of fine-tuning"] = ("tnews", "msr", "msra"),
     n_train: Annotated[int, "training examples"] = 5000,
     lr: Annotated[float, "learning rate of fine-tuning"] = 1e-3,
@@ -82,6 +89,7 @@ def bench(
         changes=[f"short.n_steps={steps}", "long.n_steps=0", f"training.precision={precision}"],
         layers=layers,
         residual=residual,
+        random_vectors=random_vectors,
         tasks=tasks,
         tuning=[f"n_train={n_train}", f"optimizer.learning_rate={lr}", f"training.precision={precision}"],
         n_seeds=seeds,
@@ -94,15 +102,15 @@ def rows_of(settings: Settings, output: Path) -> Iterator[dict[str, Any]]:
     runs = {name: _pretrained(name, settings, output) for name in RECIPES}
     models = {name: (run, run.model) for name, run in runs.items()}
     vectors = VectorTable.load(settings.vectors)
-    for layer in settings.layers:
-        name, run = f"BERT-our, words after layer {layer}", runs["BERT-our"]
-        folder = output / f"adapter-{layer}-{settings.residual}"
+    kinds = {"words": vectors} | ({"random vectors of words": _random(vectors)} if settings.random_vectors else {})
+    for layer, (kind, table) in product(settings.layers, kinds.items()):
+        folder = output / f"adapter-{layer}-{settings.residual}{'' if table is vectors else '-random'}"
         if not folder.is_dir():
             config = WordAdapterConfig(
-                n_words=len(vectors), word_width=vectors.width, after_layer=layer, residual=settings.residual
+                n_words=len(table), word_width=table.width, after_layer=layer, residual=settings.residual
             )
-            add_adapter(PretrainedLatticeBert.from_pretrained(run.model), vectors, config).save(folder)
-        models[name] = run, folder
+            add_adapter(PretrainedLatticeBert.from_pretrained(runs["BERT-our"].model), table, config).save(folder)
+        models[f"BERT-our, {kind} after layer {layer}"] = runs["BERT-our"], folder
     for name, (run, model) in models.items():
         tuned = {task: _tuned(task, model, settings, output / "tuned" / name) for task in settings.tasks}
         minutes = sum(seconds for _, seconds in tuned.values()) / 60
@@ -112,6 +120,14 @@ def rows_of(settings: Settings, output: Path) -> Iterator[dict[str, Any]]:
             "pre-training minutes": run.seconds / 60,
             "fine-tuning minutes": minutes,
         } | {title: shown for row, _ in tuned.values() for title, shown in _scores(row).items()}
+
+
+def _random(vectors: VectorTable) -> VectorTable:
+    """Random vectors of the same words, each as long as the word's own: what they have learned is their directions."""
+    drawn = np.random.default_rng(1).standard_normal(vectors.vectors.shape, dtype=np.float32)
+    lengths = np.linalg.norm(vectors.vectors.astype(np.float32), axis=1, keepdims=True)
+    drawn *= lengths / np.linalg.norm(drawn, axis=1, keepdims=True)
+    return VectorTable(vectors.words, drawn.astype(vectors.vectors.dtype))
 
 
 def _pretrained(name: str, settings: Settings, output: Path) -> PretrainResult:
