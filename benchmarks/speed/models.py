@@ -1,9 +1,10 @@
 """Sentences a second of every architecture, one at a time and sixteen at a time, with the widths of a recipe (Weibo's).
 
 Sentences are made up with the shape of Weibo's lattices, batches hold sentences of like size as prediction's do.
-"forward" is a batch to tag scores, "predict" with the CRF's best tags besides. Models take turns and each figure is
-the best of the rounds, so that what else the machine does falls on all alike; the ratios are what counts. On a busy
-machine `--clock cpu` counts the process's own seconds. Freed memory is kept, as `cige predict` keeps it.
+"forward" is a batch to tag scores, "predict" with the CRF's best tags besides; "mflops" are the million operations of
+PyTorch's products for a sentence in batches of 16. Models take turns and each figure is the best of the rounds, so that
+what else the machine does falls on all alike; the ratios are what counts. On a busy machine `--clock cpu` counts the
+process's own seconds. Freed memory is kept, as `cige predict` keeps it.
 """
 
 from collections.abc import Sequence
@@ -57,7 +58,7 @@ def bench(
     taken = in_turns(ways, n_rounds=rounds, device=device)
     speeds = {key: sentences / min(t.clocks if clock == "wall" else t.processors) for key, t in taken.items()}
     rows = [
-        {"model": name, "n_parameters": n_parameters(tagger)}
+        {"model": name, "n_parameters": n_parameters(tagger), "mflops": n_operations(tagger, batches[16]) / 1e6}
         | {f"{kind}_{size}": speeds[name, kind, size] for kind in ("forward", "predict") for size in BATCH_SIZES}
         for name, tagger in taggers.items()
     ]
@@ -81,6 +82,16 @@ def make_tagger(name: str, device: str = "cpu", dataset: str = "weibo") -> Tagge
 def n_parameters(tagger: Tagger) -> int:
     """Without the vectors."""
     return sum(w.numel() for key, w in tagger.named_parameters() if not key.startswith("encoder.embeddings."))
+
+
+def n_operations(tagger: Tagger, batches: list[LatticeBatch]) -> float:
+    """Floating-point operations per sentence of PyTorch's products, with padding and without our compiled kernels."""
+    from torch.utils.flop_counter import FlopCounterMode  # imports Triton, if it is installed
+
+    with FlopCounterMode(display=False) as counter:
+        for batch in batches:
+            tagger(batch)
+    return counter.get_total_flops() / sum(len(batch.chars) for batch in batches)
 
 
 def make_batches(n_sentences: int, device: str = "cpu") -> dict[int, list[LatticeBatch]]:
