@@ -19,7 +19,7 @@ from cige.json_text import to_json
 from cige.leaderboard import run as run_module
 from cige.leaderboard.cells import Cell, cheapest_first, estimated_seconds, is_done, share_of
 from cige.leaderboard.results import read_results
-from cige.leaderboard.run import changed_inputs, differences, run_cell
+from cige.leaderboard.run import changed_inputs, differences, other_instructions, run_cell
 from cige.models.config import ComponentsConfig
 from cige.training.recipe import recipe_to_yaml
 
@@ -114,6 +114,26 @@ def test_a_cell_comes_out_the_same_when_it_is_run_again(results, recipe_file, da
     again = run_cell(Cell(load_recipe(str(recipe_file)), 1), tmp_path, data_dir=data_dir)
     assert differences(first, again) == []
     assert differences(first, replace(again, dev_f1=0.0, counts=[])) == ["dev_f1", "counts"]
+
+
+def test_check_tells_that_other_instruction_sets_make_another_model(
+    results, recipe_file, data_dir, monkeypatch, capsys
+) -> None:
+    from cige.training.recipe import load_recipe
+
+    first, cell = read_results(results)[0], Cell(load_recipe(str(recipe_file)), 1)
+    assert first.machine["instructions"] and first.machine["kernels"] and other_instructions(first, first) is None
+    monkeypatch.setattr("cige.training.recipe.load_recipe", lambda name: cell.recipe)
+    earlier = {name: fact for name, fact in first.machine.items() if name not in ("instructions", "kernels")}
+    for machine, told in ((earlier, "does not say"), (earlier | {"instructions": "AVX1", "kernels": "x"}, "used AVX1")):
+        other = replace(first, machine=machine)
+        for again, expected in ((first, 0), (replace(first, dev_f1=0.0), 1)):
+            monkeypatch.setattr("cige.leaderboard.results.read_result_file", lambda path, other=other: other)
+            monkeypatch.setattr(run_module, "run_cell", lambda *_, again=again, **__: again)
+            argv = ["leaderboard", "check", "tiny/one-1", "--results", str(results), "--data-dir", data_dir]
+            assert main(argv) == expected
+            out = capsys.readouterr().out
+            assert (told in out and run_module.AVX2_ALONE in out) is bool(expected)
 
 
 def test_a_cell_with_other_inputs_is_not_trained_again(results, recipe_file, data_dir, monkeypatch, capsys) -> None:

@@ -12,6 +12,9 @@ five seeds. Each result is one file, RESULTS/DATA/SYSTEM-SEED.json, with the sco
 memory and the checksums of data and weights; `show` reads nothing else. Cells run at the full length of their recipes.
 Trained runs are kept in --runs; a finished run is read and an interrupted one goes on. Stop at any time: what has
 finished is kept.
+
+`check` gives the same numbers with the same instruction sets, which results record. A processor with AVX-512 uses AVX2
+alone with ATEN_CPU_CAPABILITY=avx2 MKL_ENABLE_INSTRUCTIONS=AVX2 CIGE_KERNELS=avx2.
 """
 
 from __future__ import annotations
@@ -149,7 +152,7 @@ def run_merge(args: argparse.Namespace) -> int:
 def run_check(args: argparse.Namespace) -> int:
     from cige.leaderboard.cells import Cell
     from cige.leaderboard.results import result_at
-    from cige.leaderboard.run import changed_inputs, differences, run_cell
+    from cige.leaderboard.run import changed_inputs, differences, other_instructions, run_cell
     from cige.training.recipe import load_recipe
 
     path = Path(args.results) / f"{args.cell}.json"
@@ -165,6 +168,8 @@ def run_check(args: argparse.Namespace) -> int:
     different = differences(before, again)
     shown = f"{args.cell}: F1 {100 * before.f1:.2f}, trained again {100 * again.f1:.2f}"
     print(shown + (f"; different: {', '.join(different)}" if different else "; the same"))
+    if different and (reason := other_instructions(before, again)):
+        print(f"{args.cell}: {reason}")
     return 1 if different else 0
 
 

@@ -145,7 +145,7 @@ def spans_of_list(entries: Sequence[Any], text: str, *, keys: Sequence[str] = ("
         if isinstance(entry, dict):
             spans.append(span_of(entry, text, keys=keys))
         elif isinstance(entry, list) and len(entry) >= 3:
-            spans.append(make_span(*entry[:3], text))
+            spans.append(make_span(entry[0], entry[1], entry[2], text))
         else:
             raise DataError(f"expected {{{', '.join(keys)}}} or [start, end, label] for an entity, found {entry!r:.60}")
     return sorted(spans)

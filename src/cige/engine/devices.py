@@ -11,6 +11,7 @@ import torch
 
 from cige.engine.settings import Precision
 from cige.errors import CigeError
+from cige.nn import native
 from cige.nn.device import canonical_name
 from cige.nn.memory import keep_freed_memory
 
@@ -78,9 +79,12 @@ def _leave() -> None:
 
 
 def machine_facts(accelerator: Accelerator) -> dict[str, object]:
-    """A description of the machine of a run."""
+    """A description of the machine of a run, and of the instruction sets of PyTorch and of our kernels, which determine
+    the order of sums and with it the last digits of weights."""
     return {
         "processor": platform.machine(),
+        "instructions": torch.backends.cpu.get_cpu_capability(),
+        "kernels": native.level() or "none",
         "n_threads": torch.get_num_threads(),
         "device": str(accelerator.device),
         "n_processes": accelerator.num_processes,

@@ -6,6 +6,7 @@ import multiprocessing
 import resource
 import sys
 import time
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -27,6 +28,8 @@ from cige.tagging.evaluation import user_word_trials
 from cige.training.sources import read_data
 from cige.training.train import TrainResult
 
+AVX2_ALONE = "ATEN_CPU_CAPABILITY=avx2 MKL_ENABLE_INSTRUCTIONS=AVX2 CIGE_KERNELS=avx2"
+"""Environment in which PyTorch, its matrix products and our kernels use AVX2, whatever the processor has."""
 _N_SENTENCES, _N_ROUNDS = 200, 3
 _sha256_of_data = cache(sha256)  # vectors are large, and the same for most cells
 
@@ -77,6 +80,26 @@ def differences(first: CellResult, again: CellResult) -> list[str]:
     """In what two runs of one cell differ that should be equal on one kind of machine; [] if they agree."""
     compared = ("settings", "data_sha256", "n_parameters", "best_epoch", "dev_f1", "test_f1", "counts")
     return [name for name in compared if getattr(first, name) != getattr(again, name)]
+
+
+def other_instructions(first: CellResult, again: CellResult) -> str | None:
+    """Why two runs of one cell may differ: they used other instruction sets, or the first does not say which; or None.
+
+    Sums in another order round differently, and training carries that on to every weight.
+    """
+    then, now = ([r.machine.get(fact) for fact in ("instructions", "kernels")] for r in (first, again))
+    if then == now:
+        return None
+    used = "does not say which instruction sets it used" if then == [None, None] else f"used {_shown(then)}"
+    return (
+        f"the result {used}, this run used {_shown(now)}, and sums in another order train another model. A processor "
+        f"with AVX-512 repeats results of AVX2 with {AVX2_ALONE}"
+    )
+
+
+def _shown(instructions: Sequence[object]) -> str:
+    torch_level, kernels = instructions
+    return f"{torch_level} in PyTorch and {kernels} in cige"
 
 
 def _checksums(cell: Cell, data_dir: str | None) -> dict[str, str]:
