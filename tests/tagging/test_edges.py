@@ -40,6 +40,7 @@ def test_legal_names_stay_as_they_are(text):
         ("end.", "end"),
         ("“呵呵，", "呵呵"),
         ("\u200b北京\u202e", "北京"),
+        ("\ufffd北京\ufffd\ud800", "北京"),
         ("》《", None),
         ("（）", "（）"),
         ("，。 ", None),

@@ -83,9 +83,10 @@ def _partner(text: str, places: range, own: str, other: str) -> bool:
 
 
 def is_outside_names(char: str) -> bool:
-    """Whether names cannot begin or end with this character: punctuation, whitespace and invisible characters."""
+    """Whether names cannot begin or end with this character: punctuation, whitespace, invisible characters, and what
+    stands for a character that could not be decoded."""
     category = unicodedata.category(char)
-    return category[0] in "PZ" or category in ("Cc", "Cf", "Cs")
+    return category[0] in "PZ" or category in ("Cc", "Cf", "Cs") or char == "\ufffd"
 
 
 def splits_word(text: str, place: int) -> bool:
