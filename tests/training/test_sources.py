@@ -19,6 +19,7 @@ from cige.errors import DataError, RecipeError
 from cige.recipes.shipped import NAMES
 from cige.training.recipe import DataConfig, Recipe, SourceConfig, load_recipe, recipe_from_dict, recipe_to_yaml
 from cige.training.sources import (
+    NoDevelopmentEntityWarning,
     RepeatedSentenceWarning,
     UnlearnedLabelWarning,
     golds_of,
@@ -106,6 +107,19 @@ def test_labels_that_only_development_sentences_have_are_told(tmp_path: Path) ->
     with pytest.warns(UnlearnedLabelWarning, match=told):
         warn_of_misleading_scores(read_sources(data)[0])
     write_sentences(dev, [Sentence("上海", (Span(0, 2, label),)) for label in labels[:3]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_of_misleading_scores(read_sources(data)[0])
+
+
+def test_development_sentences_without_entities_are_told(tmp_path: Path) -> None:
+    train, dev = tmp_path / "train.jsonl", tmp_path / "dev.jsonl"
+    write_sentences(train, [Sentence("张三说", (Span(0, 2, "PER"),))])
+    write_sentences(dev, [Sentence("他说"), Sentence("她说")])
+    data = DataConfig(train=str(train), dev=str(dev))
+    with pytest.warns(NoDevelopmentEntityWarning, match=r"^dev: 2 development sentences without any entity: F1 is 0"):
+        warn_of_misleading_scores(read_sources(data)[0])
+    write_sentences(dev, [Sentence("他说"), Sentence("李四来", (Span(0, 2, "PER"),))])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warn_of_misleading_scores(read_sources(data)[0])

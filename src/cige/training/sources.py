@@ -31,6 +31,10 @@ class UnlearnedLabelWarning(UserWarning):
     """Development sentences have labels that no training sentence has."""
 
 
+class NoDevelopmentEntityWarning(UserWarning):
+    """Development sentences have no entities, so that F1 is 0 after every epoch."""
+
+
 class RepeatedSentenceWarning(UserWarning):
     """Many development sentences are also in the training data."""
 
@@ -73,6 +77,7 @@ def warn_of_misleading_scores(sources: Sequence[Source]) -> None:
         if source.types is None:
             learned = {part for written in labels_of(source.train) for part in written.split(EITHER)}
             _warn_of_unlearned(source.dev, learned)
+        _warn_of_no_entities(source)
     _warn_of_repeated(sources)
 
 
@@ -86,6 +91,17 @@ def _warn_of_unlearned(dev: Iterable[Sentence], learned: set[str]) -> None:
             f"{entities} cannot be found, because no training sentence has such a label: "
             + ", ".join(f"{label} ({n:,})" for label, n in unlearned.items()),
             UnlearnedLabelWarning,
+            stacklevel=3,
+        )
+
+
+def _warn_of_no_entities(source: Source) -> None:
+    """Warn of development sentences without entities: F1 is 0 after every epoch, so that the first is kept."""
+    if source.dev and not any(sentence.spans for sentence in source.dev):
+        warnings.warn(
+            f"{source.name}: {counted(len(source.dev), 'development sentence')} without any entity: F1 is 0 whatever "
+            "the model finds, and cannot tell which epoch is best; give development sentences that have entities",
+            NoDevelopmentEntityWarning,
             stacklevel=3,
         )
 
