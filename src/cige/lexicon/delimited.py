@@ -135,14 +135,16 @@ def header_columns(cells: Sequence[str]) -> list[str] | None:
 def looks_like_header(cells: Sequence[str]) -> bool:
     """Whether the first row of a table is a header that `header_columns` does not understand: a column after the first
     has one of the names in HEADERS, or the first one ends like a name of words and what stands beside it is not a label
-    in capital letters."""
+    in capital letters. In the third place after such a label, `type` is a mode."""
     if len(cells) < 2:
         return False
-    if any(cell.lower() in HEADERS for cell in cells[1:]):
+    has_label = cells[1].isascii() and cells[1].isupper()
+    named = cells[1:2] if has_label and cells[2:] == ["type"] else cells[1:]
+    if any(cell.lower() in HEADERS for cell in named):
         return True
     first = cells[0].lower()
     is_name = HEADERS.get(first) == "word" or first.endswith(_ENDS)
-    return is_name and bool(cells[1]) and not (cells[1].isascii() and cells[1].isupper())
+    return is_name and bool(cells[1]) and not has_label
 
 
 def whole_number(field: bytes | str) -> int | None:
