@@ -240,3 +240,12 @@ def test_a_json_array_is_refused_with_the_way_to_convert_it(tmp_path, content):
 )
 def test_the_header_of_vectors(lines, header):
     assert is_header([line.encode() for line in lines]) == header
+
+
+def test_the_report_names_the_columns_that_were_not_read(tmp_path):
+    table = "编号,词,类型,别名,权重,\n7,毕利书柜,PRODUCT,毕利,3,\n"
+    report = read_words(write(tmp_path, table, "a.csv"), spaces=True).report
+    assert report.ignored_columns == ("编号", "别名", "权重") and not report.is_incomplete
+    assert "columns that were not read: 编号, 别名, 权重 (those that are: word" in str(report)
+    table = "词,类型\n毕利书柜,PRODUCT\n"
+    assert "not read" not in str(read_words(write(tmp_path, table, "b.csv"), spaces=True).report)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from cige.errors import WordListWarning  # noqa: F401  # users filter it by this path
 from cige.text.counted import counted
+from cige.text.visible import visible
 
 MAX_LISTED = 10_000  # refused lines that are listed; all of them are counted
 N_SHOWN = 10
@@ -41,6 +42,7 @@ class LoadReport:
         n_comments: number of lines that begin with #.
         reasons: the number of refused lines for each reason.
         refused: the first 10,000 refused lines.
+        ignored_columns: the names in a table's header of columns that were not read.
     """
 
     source: str
@@ -53,6 +55,7 @@ class LoadReport:
     n_comments: int = 0
     reasons: dict[str, int] = field(default_factory=dict)
     refused: tuple[Refusal, ...] = ()
+    ignored_columns: tuple[str, ...] = ()
 
     @property
     def is_incomplete(self) -> bool:
@@ -68,6 +71,9 @@ class LoadReport:
         if self.n_missing:
             total += f", {counted(self.n_missing, 'lexicon word')} without a vector"
         lines = [total]
+        if self.ignored_columns:
+            names = visible(", ".join(self.ignored_columns))
+            lines.append(f"  columns that were not read: {names} (those that are: word, label, mode and count)")
         lines += [f"  {n:,} x {reason}" for reason, n in sorted(self.reasons.items(), key=lambda item: -item[1])]
         lines += [f"  line {line}: {text!r}: {reason}" for line, text, reason in self.refused[:N_SHOWN]]
         if self.n_refused > N_SHOWN:
@@ -84,6 +90,7 @@ class ReportBuilder:
     n_skipped: int = 0
     n_missing: int = 0
     n_comments: int = 0
+    ignored_columns: tuple[str, ...] = ()
     first: dict[str, Refusal] = field(default_factory=dict)  # the first refused line for each reason
     _n_refused: Counter[str] = field(default_factory=Counter)
     _refused: list[Refusal] = field(default_factory=list)
@@ -110,4 +117,5 @@ class ReportBuilder:
             n_comments=self.n_comments,
             reasons=dict(self._n_refused),
             refused=tuple(sorted(self._refused)),  # the rows of a block are not always refused in order
+            ignored_columns=self.ignored_columns,
         )

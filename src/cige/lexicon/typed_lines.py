@@ -22,6 +22,7 @@ from cige.lexicon.delimited import (
     parsed_row,
     whole_number,
 )
+from cige.lexicon.report import ReportBuilder
 from cige.lexicon.user_word import COMMON_TYPES, EVIDENCE, MODES, NO_MODE, is_label
 from cige.text.normalize import fold_width
 
@@ -81,12 +82,12 @@ def detect_typed(sample: Sequence[bytes]) -> str | None:
 
 
 def typed_entries(
-    lines: Iterator[tuple[int, bytes]], *, format: str, source: str, delimiter: str | None, quotes: bool
+    lines: Iterator[tuple[int, bytes]], *, format: str, report: ReportBuilder, delimiter: str | None, quotes: bool
 ) -> Iterator[Entry]:
     """An entry for every line (number, raw bytes) except the header.
 
     Args:
-        source: the name of the file, for messages.
+        report: has the name of the file for messages, and receives the names of columns that are not read.
         delimiter: what separates the cells of rows, instead of the format's own.
         quotes: whether cells may be in quotes.
 
@@ -119,12 +120,13 @@ def typed_entries(
             if header is None and looks_like_header(cells):
                 header = column_names(cells)
                 if "word" not in header:
-                    _check_places(cells, f"{source}, line {line}")
+                    _check_places(cells, f"{report.source}, line {line}")
                     yield Entry(line, _encoded(cells[0]), problem=NO_HEADER)
                     continue
             if header is not None:
                 read = _row_reader(header, delimiter, quotes, is_named=True)
                 has_header = True
+                report.ignored_columns = tuple(name for name in header if name and name not in (*COLUMNS, "count"))
                 continue
         entry = read(line, text)
         yield entry

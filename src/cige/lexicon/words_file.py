@@ -164,7 +164,7 @@ def read_words(
     delimiter = delimiter or DELIMITERS.get(format)
     content = _content_lines(joined_rows(rows, delimiter) if quotes and delimiter else rows, report)
     entries = (
-        typed_entries(content, format=format, source=str(path), delimiter=delimiter, quotes=quotes)
+        typed_entries(content, format=format, report=report, delimiter=delimiter, quotes=quotes)
         if format in TYPED_FORMATS
         else _entries(content, format=format, columns=reads_labels, any_label=any_label)
     )
