@@ -49,6 +49,15 @@ def test_without_a_lexicon_there_are_no_word_counts():
     assert "matched words" not in render(stats)
 
 
+def test_entities_that_overlap_or_have_gaps_are_counted():
+    nested = Sentence("复旦大学附属中山医院", (Span(0, 4, "ORG"), Span(0, 10, "ORG"), Span(6, 8, "PER")))
+    gaps = Sentence("头和背部疼痛", (Span(0, 6, "SYM", parts=((0, 1), (4, 6))), Span(1, 2, "O"), Span(2, 6, "SYM")))
+    stats = dataset_stats([nested, gaps, *SENTENCES])
+    assert (stats.n_overlapping, stats.n_discontinuous) == (5, 1)  # what is in a gap overlaps nothing
+    assert "overlapping entities" in render(stats) and "entities with gaps" in render(stats)
+    assert "overlapping" not in render(dataset_stats(SENTENCES))
+
+
 def test_no_sentences_give_zeros():
     stats = dataset_stats([], Matcher())
     assert (stats.chars_per_sentence, stats.words_per_sentence, stats.entities_per_sentence) == (0.0, 0.0, 0.0)

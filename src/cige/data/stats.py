@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
-from cige.data.sentence import Sentence
+from cige.data.sentence import Sentence, Span
 from cige.lexicon.snapshot import LexiconSnapshot
 from cige.text.normalize import normalize
 
@@ -22,6 +23,8 @@ class DatasetStats:
     Attributes:
         n_sentences, n_chars, n_entities: total numbers of sentences, code points and entities.
         n_words: number of words matched by the lexicon, including overlapping ones; None without a lexicon.
+        n_overlapping: number of entities that share a character with another one, as nested ones do.
+        n_discontinuous: number of entities with gaps.
         labels: number of entities by type, the most frequent first.
         max_chars: length of the longest sentence in code points.
         n_empty: number of sentences without an entity.
@@ -32,6 +35,8 @@ class DatasetStats:
     n_chars: int
     n_words: int | None
     n_entities: int
+    n_overlapping: int
+    n_discontinuous: int
     labels: dict[str, int]
     max_chars: int
     n_empty: int
@@ -78,6 +83,10 @@ class DatasetStats:
         table.add_row("entities", f"{self.n_entities:,}", f"{self.entities_per_sentence:.2f}", end_section=True)
         for label, n_entities in self.labels.items():
             table.add_row(f"  {label}", f"{n_entities:,}", f"{n_entities / self.n_sentences:.2f}")
+        if self.n_overlapping or self.n_discontinuous:  # few data sets have such entities
+            table.add_section()
+            table.add_row("overlapping entities", f"{self.n_overlapping:,}", "")
+            table.add_row("entities with gaps", f"{self.n_discontinuous:,}", "")
         table.add_section()
         table.add_row("longest sentence", f"{self.max_chars:,}", "")
         table.add_row("without an entity", f"{self.n_empty:,}", "")
@@ -93,8 +102,22 @@ def dataset_stats(sentences: Sequence[Sentence], lexicon: LexiconSnapshot | None
         n_chars=sum(len(sentence.text) for sentence in sentences),
         n_words=None if lexicon is None else sum(len(lexicon.match(normalize(s.text))) for s in sentences),
         n_entities=labels.total(),
+        n_overlapping=sum(_n_overlapping(sentence.spans) for sentence in sentences),
+        n_discontinuous=sum(bool(span.parts) for sentence in sentences for span in sentence.spans),
         labels=dict(sorted(labels.items(), key=lambda item: (-item[1], item[0]))),
         max_chars=max((len(sentence.text) for sentence in sentences), default=0),
         n_empty=sum(not sentence.spans for sentence in sentences),
         n_duplicates=len(sentences) - len({sentence.text for sentence in sentences}),
     )
+
+
+def _n_overlapping(spans: Sequence[Span]) -> int:
+    ordered = sorted(spans)
+    overlapping: set[Span] = set()
+    for number, span in enumerate(ordered, 1):
+        for other in islice(ordered, number, None):
+            if other.start >= span.end:
+                break
+            if span.overlaps(other):
+                overlapping |= {span, other}
+    return len(overlapping)
