@@ -157,7 +157,7 @@ def start_model(monkeypatch, sentences, start_from="bundled", head="crf") -> Sta
     monkeypatch.setattr("cige.api.load", lambda folder: Known())
     monkeypatch.setattr("cige.training.recipe.start_folder", lambda given: given)
     recipe = SimpleNamespace(start_from=start_from, head=head)
-    return StartModel(recipe, "data.bmes", sentences, sentences, {"x": ""})
+    return StartModel(recipe, sentences, sentences, {"x": ""})
 
 
 def test_dev_f1_before_training(monkeypatch, capsys) -> None:

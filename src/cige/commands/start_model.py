@@ -46,21 +46,18 @@ class StartModel:
     """The model that training starts from, compared with the data to train on.
 
     Args:
-        path: the file of the data, for messages.
         train, dev: labelled sentences to train on, and those for choosing the epoch.
         labels: the label map of the command line.
     """
 
-    def __init__(
-        self, recipe: Recipe, path: str, train: Sequence[Sentence], dev: Sequence[Sentence], labels: Mapping[str, str]
-    ):
+    def __init__(self, recipe: Recipe, train: Sequence[Sentence], dev: Sequence[Sentence], labels: Mapping[str, str]):
         from cige.api import load
         from cige.training.recipe import start_folder
 
         assert recipe.start_from is not None
         self.name = "the bundled model" if recipe.start_from == "bundled" else recipe.start_from
         self._finder: EntityFinder = load(start_folder(recipe.start_from))
-        self._path, self._dev, self._labels = path, dev, labels
+        self._dev, self._labels = dev, labels
         self._finds_the_same = recipe.head == "crf" or self._finder.label_facts.nested
         data_labels = {span.label for sentence in (*train, *dev) for span in sentence.spans}
         self._unknown = sorted(data_labels - set(self._finder.labels))
@@ -75,7 +72,7 @@ class StartModel:
         """Say on standard error which labels the model knows under other names."""
         if self._proposals:
             print(
-                f"cige: {self._path} has labels that {self.name} does not know: {', '.join(self._unknown)}. What "
+                f"cige: the data have labels that {self.name} does not know: {', '.join(self._unknown)}. What "
                 "it knows of them is lost under other names; to keep it, train into a new folder with\n"
                 f"  {self.option}",
                 file=sys.stderr,

@@ -119,6 +119,6 @@ def _start_model(args: argparse.Namespace, recipe: Recipe) -> StartModel | None:
     n_train = len(sentences) - data.n_held_out
     dev = sentences[n_train:] if data.dev is None else read_sentences(data.dev, nested=nested)
     labels = parse_label_map(args.labels, may_drop=True)
-    start = StartModel(recipe, args.data, sentences[:n_train], dev, labels)
+    start = StartModel(recipe, sentences[:n_train], dev, labels)
     start.note_labels()
     return start
