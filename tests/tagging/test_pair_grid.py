@@ -1,13 +1,19 @@
-"""Relations of characters become entities with the lowest probability of their relations."""
+"""Scores of pairs of characters become entities, with the marks at their edges taken off."""
 
 from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from cige.data.gold_spans import N_RELATIONS, NEXT, NONE
+from cige.entities.label_facts import LabelFacts
 from cige.lattice.lattice import Lattice
-from cige.tagging.pair_grid import decode_relations
+from cige.lexicon.rules import Rules
+from cige.tagging.pair_grid import decode_grid, decode_relations
+from cige.tagging.selection import Selection
 
 LABELS = ["X", "Y"]
 
@@ -43,3 +49,37 @@ def test_relations_to_what_is_beyond_the_text_change_nothing(seed):
         scores[beyond, number] = 50
         found.append(decode_relations(scores, lattice("甲乙丙丁戊己"), LABELS))
     assert found[NONE] and all(spans == found[NONE] for spans in found)
+
+
+@pytest.mark.parametrize("threshold", [None, 0.4])
+def test_marks_at_the_edges_of_spans_are_taken_off(threshold):
+    model = grid_of("spans")
+    scores = np.full((1, 6, 6, 2), -9.0)
+    scores[0, 0, 2, 0], scores[0, 0, 1, 0] = 2.0, 1.0  # 甲乙， and 甲乙
+    scores[0, 2, 3, 1] = 3.0  # ，丙丁。
+    scores[0, 5, 0, 0] = 5.0  # 。
+    thresholds = None if threshold is None else dict.fromkeys(LABELS, threshold)
+    chosen = Selection({"X": "X", "Y": "Y"}, thresholds=thresholds, nested=True)
+    (found,) = decode_grid(model, scores, [lattice("甲乙，丙丁。")], chosen)
+    assert [(span.start, span.end, span.label) for span in found] == [(0, 2, "X"), (3, 5, "Y")]
+    assert [span.score for span in found] == pytest.approx(1 / (1 + np.exp([-2.0, -3.0])))
+    blocked = replace(lattice("甲乙，丙丁。"), rules=Rules(blocked=((0, 2),)))
+    (found,) = decode_grid(model, scores, [blocked], chosen)
+    assert [(span.start, span.end) for span in found] == [(3, 5)]
+
+
+def test_marks_at_the_edges_of_entities_with_gaps_are_taken_off():
+    reach, text = 6, "头，和背部痛。"
+    scores = np.full((1, len(text), 2 * reach + 1, N_RELATIONS + 2), -40.0)
+    scores[..., NONE] = 0
+    for first, second in ((0, 1), (1, 5), (5, 6)):  # 头，…痛。
+        scores[0, first, second - first + reach, NEXT] = 4
+    scores[0, 6, -6 + reach, N_RELATIONS] = 3
+    (found,) = decode_grid(grid_of("relations"), scores, [lattice(text)], Selection({"X": "X"}, nested=True))
+    assert [(span.start, span.end, span.parts) for span in found] == [(0, 6, ((0, 2), (5, 6)))]
+
+
+def grid_of(scores: str) -> SimpleNamespace:
+    return SimpleNamespace(
+        tags=LABELS, labels=LABELS, label_facts=LabelFacts(nested=True), pair_grid=SimpleNamespace(scores=scores)
+    )

@@ -44,11 +44,11 @@ def decode_grid(
 ) -> list[list[ScoredSpan]]:
     """The entities of each lattice, sorted, with their scores.
 
-    No span overlaps a closed stretch of its lattice, is longer than its label allows, or has punctuation at its edges.
-    Forced stretches are always entities: other spans may contain them or are left out if they overlap them. Blocked
-    spans never are. If several labels are reported as one, its probability is that of at least one of them. `scores`
-    are float[B, T, M, K], of the span [i, i + m + 1) and the label k of `model.tags` at [i, m, k]; or if the head
-    scores relations, float[B, T, 2 M - 1, K + 2] (see nn/word_pairs.py).
+    No span overlaps a closed stretch of its lattice or is longer than its label allows, and punctuation at its edges is
+    taken off. Forced stretches are always entities: other spans may contain them or are left out if they overlap them.
+    Blocked spans never are. If several labels are reported as one, its probability is that of at least one of them.
+    `scores` are float[B, T, M, K], of the span [i, i + m + 1) and the label k of `model.tags` at [i, m, k]; or if the
+    head scores relations, float[B, T, 2 M - 1, K + 2] (see nn/word_pairs.py).
     """
     limits, least = chosen.max_lengths(model.label_facts.max_lengths), _least_score(chosen)
     spans_of_lattices = []
@@ -75,7 +75,7 @@ def _spans(
     """The spans of one lattice that rules allow, with the labels and scores with which they are reported. Most have no
     label with a score above `least`, so none that can be reported."""
     n_chars, band = scores.shape[:2]
-    is_open = scores.max(2) > least  # [T, M]
+    is_open = np.ones((n_chars, band), bool)  # [T, M]
     lengths = np.arange(1, band + 1)
     for start, end in lattice.closed:
         is_open &= _outside(start, end, n_chars, lengths)
@@ -84,7 +84,7 @@ def _spans(
     for start, end in _blocked(lattice):
         if end - start <= band:
             is_open[start, end - start - 1] = False
-    starts, more = np.nonzero(is_open)
+    starts, more = np.nonzero(is_open & (scores.max(2) > least))
     is_inside = starts + more < n_chars
     starts, more = starts[is_inside], more[is_inside]
     if not len(starts):
@@ -94,7 +94,7 @@ def _spans(
     probabilities[more[:, None] >= longest] = 0.0
     highest = dict(zip(model.tags, probabilities.max(0).tolist(), strict=True))
     number = {label: k for k, label in enumerate(model.tags)}
-    spans: list[ScoredSpan] = []
+    spans: dict[tuple[int, int, str, Parts], ScoredSpan] = {}
     for name, labels in chosen.families.items():
         threshold = ENOUGH if chosen.thresholds is None else chosen.thresholds[name]
         if sum(highest[label] for label in labels) < threshold - MARGIN:
@@ -102,10 +102,31 @@ def _spans(
         probability = 1 - (1 - probabilities[:, [number[label] for label in labels]]).prod(1)
         above = probability > ENOUGH if chosen.thresholds is None else probability >= threshold
         for k in np.flatnonzero(above).tolist():
-            edges = (int(starts[k]), int(starts[k] + more[k]) + 1)
-            if trimmed(lattice.text, *edges) == edges:
-                spans.append(ScoredSpan(*edges, name, chosen.score(float(probability[k]))))
-    return spans
+            found = ScoredSpan(int(starts[k]), int(starts[k] + more[k]) + 1, name, chosen.score(float(probability[k])))
+            entity = _trimmed(lattice.text, found)
+            if entity is not None and is_open[entity.start, entity.end - entity.start - 1]:
+                _keep_best(spans, entity)
+    return list(spans.values())
+
+
+def _trimmed(text: str, span: ScoredSpan) -> ScoredSpan | None:
+    """The span without the whitespace and punctuation at its edges, or None if nothing else is in it."""
+    edges = trimmed(text, span.start, span.end)
+    if edges is None or edges == (span.start, span.end):
+        return span if edges else None
+    first, last = edges
+    parts = tuple((max(start, first), min(end, last)) for start, end in span.parts if start < last and first < end)
+    if span.parts and not parts:
+        return None
+    start, end = (parts[0][0], parts[-1][1]) if parts else edges
+    return span._replace(start=start, end=end, parts=parts if len(parts) > 1 else ())
+
+
+def _keep_best(spans: dict[tuple[int, int, str, Parts], ScoredSpan], span: ScoredSpan) -> None:
+    """Add a span, unless it is there with a higher score: a span that was trimmed may be found without the mark too."""
+    key = (span.start, span.end, span.label, span.parts)
+    if key not in spans or spans[key].score < span.score:
+        spans[key] = span
 
 
 def _least_score(chosen: Selection) -> float:
@@ -123,8 +144,10 @@ def _of_relations(
     """The entities that rules allow, with the labels and scores with which they are reported."""
     best: dict[tuple[int, int, str, Parts], ScoredSpan] = {}
     blocked = set(_blocked(lattice))
-    for span in spans:
-        name = chosen.name_of(span.label, model.labels)
+    for found in spans:
+        name, span = chosen.name_of(found.label, model.labels), _trimmed(lattice.text, found)
+        if span is None:
+            continue
         edges = (span.start, span.end)
         pieces = span.parts or (edges,)
         closed = [*lattice.closed, *((s.start, s.end) for s in lattice.rules.forced if not _contains(edges, s))]
@@ -132,14 +155,11 @@ def _of_relations(
             name is None
             or span.end - span.start > limits.get(span.label, span.end)
             or (not span.parts and edges in blocked)
-            or trimmed(lattice.text, *edges) != edges
             or any(a < end and start < b for a, b in pieces for start, end in closed)
             or (chosen.thresholds is not None and span.score < chosen.thresholds[name])
         ):
             continue
-        key = (*edges, name, span.parts)
-        if key not in best or best[key].score < chosen.score(span.score):
-            best[key] = span._replace(label=name, score=chosen.score(span.score))
+        _keep_best(best, span._replace(label=name, score=chosen.score(span.score)))
     return list(best.values())
 
 
