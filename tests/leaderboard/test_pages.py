@@ -15,6 +15,7 @@ from cige.leaderboard.papers import board_recipes, papers
 from cige.leaderboard.table import board_of, rows_of
 from cige.recipes.shipped import shipped
 from cige.reports.comparison_views import mean_sd
+from cige.reports.significance import Difference
 
 SEEDS = (1, 2, 3)
 RESULTS = [
@@ -104,3 +105,12 @@ def test_every_paper_is_a_system_with_recipes() -> None:
         assert paper.twin is None or f"weibo/{paper.twin}" in names
         assert paper.differs.endswith(".") and paper.differs_zh.endswith("。")
         assert all(20 < score < 100 for score in paper.scores.values())
+
+
+def test_an_interval_that_only_says_that_seeds_are_missing_is_not_shown():
+    far = Difference(0.0063, -1.0, 1.0, 1.0, covers_seeds=True)
+    near = replace(far, low=-0.0137, high=0.0263)
+    rows = [replace(row, behind=far, over_twin=near) for row in rows_of(RESULTS, "weibo")]
+    page = markdown_page({"weibo": rows}, [], wording=ENGLISH)
+    assert "| 0.63 [too few seeds] | 1.000 | 0.63 [-1.37, 2.63] |" in page
+    assert "0.63 [种子太少]" in markdown_page({"weibo": rows}, [], wording=CHINESE)

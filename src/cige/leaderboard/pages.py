@@ -34,6 +34,7 @@ class Wording:
     heads: list[str]
     note: str
     best: str
+    too_few: str
     differs: str
     open_cells: str
     explanation: str
@@ -44,6 +45,8 @@ class Wording:
         return "" if row.paper is None else row.paper.differs_zh if self.language == "zh" else row.paper.differs
 
 
+WIDEST = 0.4
+"""Intervals of differences that are wider than this, in F1, are not shown: they say only that more seeds are needed."""
 _WORDING = read_layer(Path(__file__).with_name("wording.yaml"), called="wording.yaml").values
 ENGLISH, CHINESE = (Wording(language, **_WORDING[language]) for language in ("en", "zh"))
 
@@ -122,9 +125,9 @@ def _cells(row: BoardRow, wording: Wording) -> list[str]:
         mean_sd(row.test),
         mean_sd([result.new_f1 for result in results]),
         "-" if paper is None else f"{paper:.2f}",
-        wording.best if row.behind is None else _interval(row.behind),
+        wording.best if row.behind is None else _interval(row.behind, wording),
         "-" if row.behind is None else shown_p(row.behind.p_value),
-        "-" if row.over_twin is None else _interval(row.over_twin),
+        "-" if row.over_twin is None else _interval(row.over_twin, wording),
         "-" if gain is None else f"{100 * gain:+.1f}",
         *(f"{row.speed[size]:.0f}" for size in SPEED_BATCHES),
         f"{statistics.mean(r.megabytes for r in results):.0f}",
@@ -133,7 +136,9 @@ def _cells(row: BoardRow, wording: Wording) -> list[str]:
     ]
 
 
-def _interval(difference: Difference) -> str:
+def _interval(difference: Difference, wording: Wording) -> str:
+    if difference.high - difference.low > WIDEST:
+        return f"{100 * difference.value:.2f} [{wording.too_few}]"
     return f"{100 * difference.value:.2f} [{100 * difference.low:.2f}, {100 * difference.high:.2f}]"
 
 
