@@ -10,6 +10,7 @@ from benchmarks.accuracy import adapter
 from benchmarks.speed import tokens
 from cige.errors import CigeError
 from cige.lattice_bert.encoder.joint_vocabulary import JointVocabulary
+from cige.lexicon.vectors import VectorTable
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
@@ -51,19 +52,29 @@ def test_words_at_the_input_and_after_a_layer_are_compared(tmp_path, monkeypatch
         changes=["short.n_steps=2", "long.n_steps=0", "training.eval_every=2 steps", "schedule.warmup=1 steps"],
         layers=(1, 2),
         residual="plain",
+        random_vectors=True,
         tasks=("afqmc",),
         tuning=["training.n_epochs=1", "max_pieces=40"],
         n_seeds=2,
     )
     rows = list(adapter.rows_of(settings, tmp_path / "runs"))
-    names = ["Lattice-BERT", "BERT-our", "BERT-our, words after layer 1", "BERT-our, words after layer 2"]
-    assert [row["model"] for row in rows] == names
+    kinds = ("words", "random vectors of words")
+    adapters = [f"BERT-our, {kind} after layer {layer}" for layer in (1, 2) for kind in kinds]
+    assert [row["model"] for row in rows] == ["Lattice-BERT", "BERT-our", *adapters]
     assert all(" ± " in row["afqmc accuracy"] and row["fine-tuning minutes"] > 0 for row in rows)
     assert len({row["million tokens"] for row in rows[1:]}) == 1 and rows[0]["million tokens"] > 0
     written = {path: path.stat().st_mtime_ns for path in (tmp_path / "runs").rglob("result.json")}
-    assert len(written) == 2 + 4 * 2
+    assert len(written) == 2 + 6 * 2
     assert list(adapter.rows_of(settings, tmp_path / "runs")) == rows
     assert {path: path.stat().st_mtime_ns for path in written} == written
+
+
+def test_random_vectors_of_words_are_as_long_as_their_own():
+    own = np.random.default_rng(1).normal(size=(5, 6)).astype(np.float16)
+    drawn = adapter._random(VectorTable(list("甲乙丙丁戊"), own))
+    lengths = [np.linalg.norm(table.astype(np.float32), axis=1) for table in (own, drawn.vectors)]
+    assert drawn.words == list("甲乙丙丁戊") and drawn.vectors.dtype == np.float16
+    assert lengths[0] == pytest.approx(lengths[1], rel=1e-2) and not np.allclose(own, drawn.vectors, atol=0.1)
 
 
 OF_CHARACTERS = "instances: {use_words: false, masking: words}\n"
