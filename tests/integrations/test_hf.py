@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cige import load
+from cige import Entity, load
 from cige.errors import CigeError
 from cige.integrations import hf
 from cige.text.windows import OVERLAP
@@ -81,6 +81,22 @@ def test_characters_have_tags_and_offsets(find):
     assert (first["word"], first["index"], first["start"], first["end"]) == ("北", 2, 1, 2)
     assert [x["word"] for x in find("在北京。", ignore_labels=["B-LOC"])] == ["京"]
     assert find("在北京。", aggregation_strategy="simple", ignore_labels=["LOC"]) == []
+
+
+def test_entities_with_gaps_have_the_offsets_of_their_parts(find, monkeypatch):
+    broken = Entity(1, 8, "ORG", "第一医院", 0.9, parts=((1, 3), (6, 8)))
+    monkeypatch.setattr(find.finder, "pipe", lambda texts, **_: ([broken] for _ in texts))
+    text = "去第一和口腔医院"
+    found = find(text)
+    assert [(x["entity"], x["word"], x["start"], x["index"]) for x in found] == [
+        ("B-ORG", "第", 1, 2),
+        ("I-ORG", "一", 2, 3),
+        ("I-ORG", "医", 6, 7),
+        ("I-ORG", "院", 7, 8),
+    ]
+    assert all(text[x["start"] : x["end"]] == x["word"] for x in found)
+    (group,) = find(text, aggregation_strategy="simple")
+    assert (group["start"], group["end"], group["word"], group["parts"]) == (1, 8, "第一医院", [[1, 3], [6, 8]])
 
 
 def test_long_texts_are_read_whole_with_any_stride(find):

@@ -17,7 +17,7 @@ from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 
 import cige.integrations.spacy as component
-from cige import load
+from cige import Entity, load
 from cige.errors import CigeError
 from cige.lexicon.report import WordListWarning
 
@@ -82,6 +82,18 @@ def test_tokens_that_do_not_fit(nlp, alignment, expected):
     own = pipeline(alignment=alignment).get_pipe("cige")(doc)
     assert [e.text for e in own.ents] == expected
     assert [(e["start"], e["end"]) for e in own._.cige_entities] == exact and exact[0] == (0, 2)
+
+
+def test_entities_with_gaps_are_in_the_span_group_alone(monkeypatch):
+    """In `doc.ents`, the characters of the gap would be a part of the entity, and what is found there would be lost."""
+    nlp = pipeline()
+    parts = ((1, 3), (6, 8))
+    found = [Entity(1, 8, "ORG", "第一医院", 0.9, parts=parts), Entity(4, 6, "BODY", "口腔", 0.8)]
+    monkeypatch.setattr(nlp.get_pipe("cige").finder, "pipe", lambda texts, **_: (found for _ in texts))
+    (doc,) = nlp.pipe(["去第一和口腔医院"])
+    assert [(e.text, e.label_) for e in doc.ents] == [("口腔", "BODY")]
+    assert [(e.text, e.label_) for e in doc.spans["cige"]] == [("第一和口腔医院", "ORG"), ("口腔", "BODY")]
+    assert doc._.cige_entities[0]["parts"] == [[1, 3], [6, 8]]
 
 
 def test_entities_of_others_make_way_or_win():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from cige.data.gold_spans import N_RELATIONS, NEXT, NONE
 from cige.entities.label_facts import LabelFacts
 from cige.lattice.lattice import Lattice
-from cige.lexicon.rules import Rules
+from cige.lexicon.rules import ForcedSpan, Rules
 from cige.tagging.pair_grid import decode_grid, decode_relations
 from cige.tagging.selection import Selection
 
@@ -83,3 +84,52 @@ def grid_of(scores: str) -> SimpleNamespace:
     return SimpleNamespace(
         tags=LABELS, labels=LABELS, label_facts=LabelFacts(nested=True), pair_grid=SimpleNamespace(scores=scores)
     )
+
+
+GAPPED = "头痛和背部痛"
+REACH = len(GAPPED)
+
+
+def relations(*entities: tuple[int, ...]) -> np.ndarray:
+    """Scores with which these characters are entities X."""
+    scores = np.full((1, REACH, 2 * REACH + 1, N_RELATIONS + 2), -40.0)
+    scores[..., NONE] = 0
+    for characters in entities:
+        for first, second in pairwise(characters):
+            scores[0, first, second - first + REACH, NEXT] = 4
+        scores[0, characters[-1], characters[0] - characters[-1] + REACH, N_RELATIONS] = 3
+    return scores
+
+
+def found_with(rules: Rules, *entities: tuple[int, ...]) -> list[tuple[int, int, str, tuple[tuple[int, int], ...]]]:
+    chosen = Selection({"X": "X"}, nested=True)
+    ruled = replace(lattice(GAPPED), rules=rules)
+    (found,) = decode_grid(grid_of("relations"), relations(*entities), [ruled], chosen)
+    return [(span.start, span.end, span.label, span.parts) for span in found]
+
+
+BROKEN = (0, 6, "X", ((0, 1), (4, 6)))  # 头…部痛
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "is_kept"),
+    [(1, 3, True), (4, 6, True), (4, 5, True), (3, 5, False), (0, 2, False), (0, 6, False), (2, 6, False)],
+)
+def test_entities_with_gaps_stay_around_forced_stretches_within_a_part_or_the_gap(start, end, is_kept):
+    found = found_with(Rules(forced=(ForcedSpan(start, end, "Y"),)), (0, 4, 5))
+    assert (start, end, "Y", ()) in found
+    assert (BROKEN in found) == is_kept
+
+
+def test_a_typed_word_is_no_entity_with_a_gap_of_the_same_edges():
+    typed = Rules(typed=(ForcedSpan(0, 6, "Y"),))
+    assert found_with(typed, (0, 4, 5)) == [BROKEN]
+    assert set(found_with(typed, (0, 4, 5), (0, 1, 2, 3, 4, 5))) == {BROKEN, (0, 6, "Y", ())}
+    assert found_with(typed, (0, 1, 2, 3, 4, 5)) == [(0, 6, "Y", ())]
+
+
+def test_nothing_in_a_blocked_word_is_an_entity_with_a_gap():
+    inside = tuple((a, b) for a in range(6) for b in range(a + 1, 7))
+    assert found_with(Rules(blocked=inside), (0, 4, 5)) == []
+    assert found_with(Rules(blocked=((0, 6),)), (0, 4, 5)) == [BROKEN]  # mode block_exact
+    assert found_with(Rules(blocked=((0, 1), (4, 6))), (0, 4, 5)) == [BROKEN]  # two words that are blocked

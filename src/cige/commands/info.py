@@ -91,9 +91,10 @@ def _model(name: str | None) -> JsonObject:
     model = finder.model
     components = model.vocabulary.components
     with_components = {} if components is None else {"characters with components": len(components.codes)}
+    grid = getattr(model, "pair_grid", None)  # of a model of nested entities, which has no tags
     return facts | {
         "precision": model.precision or "float32",
-        "scheme": model.scheme,
+        **({"scheme": model.scheme} if grid is None else {"head": f"pair_grid, which scores {grid.scores}"}),
         "lexicon words": len(model.lexicon),
         "user words": len(model.lexicon.user_words),
         "vocabulary": dict(zip(("characters", "bigrams", "words"), model.vocabulary.n_rows, strict=True))

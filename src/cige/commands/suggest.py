@@ -187,6 +187,13 @@ def _documents(
     if finder is not None and not args.no_labels:
         of_texts = finder.stream(texts, finder.select(request))
         labels = [tuple(Span(e.start, e.end, e.label, e.parts) for e in entities) for entities in of_texts]
+    broken = [(span, text) for text, spans in zip(texts, labels, strict=True) for span in spans if span.parts]
+    if broken and args.format != "jsonl":
+        span, text = broken[0]
+        raise DataError(
+            f"the model found entities with gaps, such as {span.label} {span.text_in(text)!r} in {text!r:.60}, which "
+            f"--format {args.format} cannot hold; give --format jsonl, or --no-labels"
+        )
     return [
         Document(
             suggestion.text,

@@ -212,11 +212,14 @@ def check_surface(span: Span, surface: Any, text: str) -> None:
     """Raise a DataError if the text that a file gives for a span differs from the text at its offsets."""
     in_text = span.text_in(text)
     if surface != in_text:
-        is_utf16 = isinstance(surface, str) and _units(surface) == _units(text)[2 * span.start : 2 * span.end]
-        raise DataError(
-            f"the text of {span.label} is {surface!r}, but {show_places(span)} of the sentence is {in_text!r}; "
-            + (f"these offsets count UTF-16 code units, {_OTHER_UNITS}" if is_utf16 else _CODE_POINTS)
-        )
+        if span.parts and surface == text[span.start : span.end]:
+            why = "the text of an entity with gaps is that of its parts alone"
+        elif isinstance(surface, str) and _units(surface) == _units(text)[2 * span.start : 2 * span.end]:
+            why = f"these offsets count UTF-16 code units, {_OTHER_UNITS}"
+        else:
+            why = _CODE_POINTS
+        places = show_places(span)
+        raise DataError(f"the text of {span.label} is {surface!r}, but {places} of the sentence is {in_text!r}; {why}")
 
 
 def _units(text: str) -> bytes:

@@ -64,7 +64,8 @@ class TokenClassification:
     Options, for all calls or for one: aggregation_strategy: "none" gives a dict per character of an entity, with
     "entity" (B-PER, I-PER), "score", "index" (from 1), "word", "start" and "end". "simple", "first", "average" and
     "max" give a dict per entity, with "entity_group" instead of "entity" and without "index". These four are equivalent
-    here, since a CRF predicts whole entities; the score is the probability of the entity. stride: minimum overlap of
+    here, since a CRF predicts whole entities; the score is the probability of the entity. An entity with gaps also has
+    its "parts", a list of [start, end], and "word" is their text. stride: minimum overlap of
     the windows over a long text within a clause, in characters. cige always uses overlapping windows, so smaller values
     have no effect, and larger values than this overlap are an error. ignore_labels: labels (or tags, such as "I-PER")
     to leave out. batch_size: number of texts per batch.
@@ -129,11 +130,13 @@ def _checked(options: Options) -> Options:
 
 def _group(entity: Entity) -> dict[str, object]:
     group = {"entity_group": entity.label, "score": entity.score, "word": entity.text}
-    return group | {"start": entity.start, "end": entity.end}
+    group |= {"start": entity.start, "end": entity.end}
+    return group | ({"parts": [list(part) for part in entity.parts]} if entity.parts else {})
 
 
 def _characters(entity: Entity) -> Iterator[dict[str, object]]:
-    for place, char in enumerate(entity.text, entity.start):
+    places = (place for start, end in entity.parts or ((entity.start, entity.end),) for place in range(start, end))
+    for place, char in zip(places, entity.text, strict=True):
         tag = f"{'B' if place == entity.start else 'I'}-{entity.label}"
         figures = {"entity": tag, "score": entity.score, "index": place + 1}
         yield figures | {"word": char, "start": place, "end": place + 1}

@@ -200,6 +200,8 @@ def _spans(number: int, text: str, given: Iterable[Any]) -> tuple[Span, ...]:
         raise DataError(f"y[{number}] is {given!r}; expected a list of (start, end, label), empty if there are none")
     for item in given:
         start, end, label = _triple(number, item)
+        if item.get("parts") if isinstance(item, Mapping) else getattr(item, "parts", None):
+            raise DataError(f"y[{number}] has {item!r}, an entity with gaps; expected flat entities")
         if not 0 <= start < end <= len(text) or not label:
             raise DataError(
                 f"y[{number}]: ({start}, {end}, {label!r}) is no span of a text of {counted(len(text), 'character')}"

@@ -192,17 +192,19 @@ class CigeComponent(Pipe):
 
     def _annotate(self, doc: Doc, entities: list[Entity]) -> None:
         doc._.cige_entities = tuple(entity.to_dict() for entity in entities)
-        spans, scores = [], []
+        spans, scores, without_gaps = [], [], []
         for entity in entities:
             span = doc.char_span(entity.start, entity.end, label=entity.label, alignment_mode=self.alignment)
             if span is not None and len(span):
                 span._.cige_score = entity.score
                 spans.append(span)
                 scores.append(entity.score)
+                if not entity.parts:
+                    without_gaps.append(span)
         if self.spans_key is not None:
             doc.spans[self.spans_key] = SpanGroup(doc, name=self.spans_key, spans=spans, attrs={"scores": scores})
         if self.set_ents:
-            doc.ents = _without_overlaps(spans, () if self.overwrite_ents else doc.ents)
+            doc.ents = _without_overlaps(without_gaps, () if self.overwrite_ents else doc.ents)
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
         """Write the model, including words that were added to it, so that the pipeline needs no other files."""

@@ -148,13 +148,12 @@ def _of_relations(
         name, span = chosen.name_of(found.label, model.labels), _trimmed(lattice.text, found)
         if span is None:
             continue
-        edges = (span.start, span.end)
-        pieces = span.parts or (edges,)
-        closed = [*lattice.closed, *((s.start, s.end) for s in lattice.rules.forced if not _contains(edges, s))]
+        pieces = span.parts or ((span.start, span.end),)
+        closed = [*lattice.closed, *((s.start, s.end) for s in lattice.rules.forced if not _contains(span, s))]
         if (
             name is None
             or span.end - span.start > limits.get(span.label, span.end)
-            or (not span.parts and edges in blocked)
+            or blocked.issuperset({(span.start, span.end), *pieces})  # all parts too: a gap in a word is not the word
             or any(a < end and start < b for a, b in pieces for start, end in closed)
             or (chosen.thresholds is not None and span.score < chosen.thresholds[name])
         ):
@@ -170,7 +169,7 @@ def _reported(
 
     def of_any_type(start: int, end: int) -> float:
         if scores is None or end - start > scores.shape[1]:
-            return max((s.score for s in spans if (s.start, s.end) == (start, end)), default=0.0)
+            return max((s.score for s in spans if _is_all_of(s, start, end)), default=0.0)
         return float(1 - (1 - _logistic(scores[start, end - start - 1])).prod())
 
     for word in (*lattice.rules.typed, *lattice.rules.typed_around):
@@ -184,9 +183,16 @@ def _blocked(lattice: Lattice) -> tuple[tuple[int, int], ...]:
     return lattice.rules.blocked + lattice.rules.blocked_around
 
 
-def _contains(edges: tuple[int, int], span: ForcedSpan) -> bool:
-    """Whether the span [start, end) contains a forced stretch and more."""
-    return edges[0] <= span.start and span.end <= edges[1] and edges != (span.start, span.end)
+def _contains(span: ScoredSpan, forced: ForcedSpan) -> bool:
+    """Whether a span, or one of its parts, contains a forced stretch, which is not all of it."""
+    pieces = span.parts or ((span.start, span.end),)
+    is_within = any(start <= forced.start and forced.end <= end for start, end in pieces)
+    return is_within and not _is_all_of(span, forced.start, forced.end)
+
+
+def _is_all_of(span: ScoredSpan, start: int, end: int) -> bool:
+    """Whether a span is [start, end), without a gap."""
+    return (span.start, span.end) == (start, end) and not span.parts
 
 
 def _typed(
@@ -197,7 +203,7 @@ def _typed(
     chosen: Selection,
 ) -> list[ScoredSpan]:
     """The spans, in which a typed word has the user's label if it is more probably an entity of any type than not."""
-    others = [span for span in spans if (span.start, span.end) != (word.start, word.end)]
+    others = [span for span in spans if not _is_all_of(span, word.start, word.end)]
     any_type, name = probability(word.start, word.end), chosen.name_of_word(word.label, model.labels)
     if any_type < ENOUGH and len(others) == len(spans):
         return spans
