@@ -65,10 +65,10 @@ class TokenClassification:
     "entity" (B-PER, I-PER), "score", "index" (from 1), "word", "start" and "end". "simple", "first", "average" and
     "max" give a dict per entity, with "entity_group" instead of "entity" and without "index". These four are equivalent
     here, since a CRF predicts whole entities; the score is the probability of the entity. An entity with gaps also has
-    its "parts", a list of [start, end], and "word" is their text. stride: minimum overlap of
-    the windows over a long text within a clause, in characters. cige always uses overlapping windows, so smaller values
-    have no effect, and larger values than this overlap are an error. ignore_labels: labels (or tags, such as "I-PER")
-    to leave out. batch_size: number of texts per batch.
+    its "parts", a list of [start, end], and "word" is their text. stride: minimum overlap of the windows over a long
+    text within a clause, in characters. cige always uses overlapping windows, so smaller values have no effect, and
+    larger values than this overlap are an error. ignore_labels: labels (or tags, such as "I-PER") to leave out.
+    batch_size: number of texts per batch.
     """
 
     task = "token-classification"

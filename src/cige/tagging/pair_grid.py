@@ -1,7 +1,9 @@
 """Decode the scores of a pair grid into entities, which may be nested.
 
-A span is an entity of every label whose score is above 0, and the reported score is the logistic function of it, so
-that an entity has at least 0.5. The spans of a sentence are decided one by one.
+If the head scores spans, a span is an entity of every label whose score is above 0, and the reported score is the
+logistic function of it, so that an entity has at least 0.5; the spans of a sentence are decided one by one. If the head
+scores relations, entities are paths of relations, and the reported score is the lowest probability of these, which may
+be below 0.5.
 """
 
 from __future__ import annotations

@@ -1,13 +1,15 @@
 """Each benchmark measures what it says, on inputs that take no time."""
 
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import tiny
+import torch
 
 from benchmarks.parts.forms import load_forms
-from benchmarks.speed import crf, kept, lattice, onnx, rivals, runtime, train
+from benchmarks.speed import crf, kept, lattice, models, onnx, rivals, runtime, train
 from cige.runtime import native
 from cige.training.recipe import load_recipe
 
@@ -20,6 +22,13 @@ def test_the_forms_of_the_crf_are_compared_only_if_they_agree(monkeypatch):
     monkeypatch.setattr(crf, "log_z_by_scan", lambda *given: scan(*given) * 1.01)
     with pytest.raises(AssertionError):
         crf.bench(rounds=1, lengths=(7,))
+
+
+def test_the_operations_of_a_model_are_those_of_its_products():
+    batches = [SimpleNamespace(chars=np.zeros((2, 5))), SimpleNamespace(chars=np.zeros((1, 7)))]
+    layer = torch.nn.Linear(3, 4)
+    found = models.n_operations(lambda batch: layer(torch.ones(*batch.chars.shape, 3)), batches)
+    assert found == 2 * 3 * 4 * (2 * 5 + 7) / 3  # a product and a sum for each weight and character, per sentence
 
 
 def test_each_stage_of_a_lattice_is_timed():
