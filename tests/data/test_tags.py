@@ -37,7 +37,12 @@ def test_spans_become_tags_and_come_back(scheme, tags):
 
 @pytest.mark.parametrize(
     ("span", "message"),
-    [(Span(0, 9, "A"), "9"), (Span(2, 2, "A"), "2..2"), (Span(-1, 1, "A"), "-1"), (Span(2, 5, "A"), "overlap")],
+    [
+        (Span(0, 9, "A"), "9"),
+        (Span(2, 2, "A"), "2..2"),
+        (Span(-1, 1, "A"), "-1"),
+        (Span(2, 5, "A"), r"^Z at \[1, 3\) and A at \[2, 5\) overlap"),
+    ],
 )
 def test_spans_that_flat_tags_cannot_hold_are_refused(span, message):
     with pytest.raises(DataError, match=message):

@@ -7,8 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from cige.data.jsonl import show_span
-from cige.data.sentence import Sentence, Span
+from cige.data.sentence import Sentence, Span, show_span
 from cige.errors import DataError
 
 # The classes of pairs of characters in nn.word_pairs: none, next character, and a type of entity each.

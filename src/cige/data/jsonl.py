@@ -18,7 +18,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-from cige.data.sentence import LabelledFile, Repair, Sentence, Span
+from cige.data.sentence import LabelledFile, Repair, Sentence, Span, show_places, show_span
 from cige.data.text_files import error_context, has_surrogate
 from cige.errors import DataError
 from cige.json_text import JsonObject, to_json
@@ -255,16 +255,6 @@ def repairs_of(dropped: Iterable[Span], text: str, line: int) -> list[Repair]:
     return [Repair(line, f"{show_span(span, text)} overlapped a longer entity") for span in dropped]
 
 
-def show_span(span: Span, text: str) -> str:
-    """A span as messages show it: its own characters, and the offsets of its parts if it has gaps."""
-    return f"{span.label} {span.text_in(text)!r} at {show_places(span)}"
-
-
-def show_places(span: Span) -> str:
-    """The offsets of a span as messages show them: "[0, 7)", or those of its parts: "[0, 2), [5, 7)"."""
-    return ", ".join(f"[{start}, {end})" for start, end in span.pieces)
-
-
 def check_writable(text: str, spans: Iterable[Span]) -> None:
     """Raise a DataError if a text and its spans would not be the same after writing and reading."""
     if _SPLIT_PAIR.search(text):
@@ -287,7 +277,8 @@ def _to_cluener(sentence: Sentence) -> dict[str, object]:
     labels: dict[str, dict[str, list[list[int]]]] = {}
     for span in sorted(sentence.spans):
         if span.parts:
-            raise DataError(f"{span} is discontinuous, which CLUENER's format cannot hold; write format jsonl")
+            shown = show_span(span, sentence.text)
+            raise DataError(f"{shown} is discontinuous, which CLUENER's format cannot hold; write format jsonl")
         surfaces = labels.setdefault(span.label, {})
         surfaces.setdefault(sentence.text[span.start : span.end], []).append([span.start, span.end - 1])
     return {"text": sentence.text, "label": labels}

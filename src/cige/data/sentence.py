@@ -54,6 +54,16 @@ class Span:
         return any(a < end and start < b for a, b in self.pieces for start, end in other.pieces)
 
 
+def show_span(span: Span, text: str) -> str:
+    """A span as messages show it: its own characters, and the offsets of its parts if it has gaps."""
+    return f"{span.label} {span.text_in(text)!r} at {show_places(span)}"
+
+
+def show_places(span: Span) -> str:
+    """The offsets of a span as messages show them: "[0, 7)", or those of its parts: "[0, 2), [5, 7)"."""
+    return ", ".join(f"[{start}, {end})" for start, end in span.pieces)
+
+
 @dataclass(frozen=True)
 class Sentence:
     """A text and its gold spans, sorted; `line` is its first line in its file, from 1.

@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
-from cige.data.sentence import Span
+from cige.data.sentence import Span, show_places
 from cige.errors import DataError
 from cige.lexicon.user_word import UNKNOWN_TYPE
 from cige.text.counted import counted
@@ -77,16 +77,18 @@ def spans_to_tags(n_chars: int, spans: Iterable[Span], scheme: str = "BMES") -> 
     overlaps another, which tags cannot express."""
     _prefixes(scheme)
     tags = ["O"] * n_chars
-    last_end, last = 0, None
+    last: Span | None = None
     for span in sorted(spans):
         start, end, label = span.start, span.end, span.label
         if span.parts:
-            raise DataError(f"{span} is discontinuous, which tags cannot express; JSON lines (.jsonl) can hold it")
+            shown = f"{label} at {show_places(span)}"
+            raise DataError(f"{shown} is discontinuous, which tags cannot express; JSON lines (.jsonl) can hold it")
         if not 0 <= start < end <= n_chars:
             raise DataError(f"span {start}..{end} ({label}) does not fit a text of {counted(n_chars, 'character')}")
-        if start < last_end:
+        if last is not None and start < last.end:
+            shown = f"{last.label} at {show_places(last)} and {label} at {show_places(span)}"
             raise DataError(
-                f"spans {last} and {span} overlap: a character can have only one tag; JSON lines (.jsonl) can hold "
+                f"{shown} overlap: a character can have only one tag; JSON lines (.jsonl) can hold "
                 "nested entities, `head: pair_grid` learns them, and nested=False predicts none"
             )
         if scheme == "BIO":
@@ -96,7 +98,7 @@ def spans_to_tags(n_chars: int, spans: Iterable[Span], scheme: str = "BMES") -> 
         else:
             inside = f"M-{label}" if scheme == "BMES" else f"I-{label}"
             tags[start:end] = [f"B-{label}", *[inside] * (end - start - 2), f"E-{label}"]
-        last_end, last = end, span
+        last = span
     return tags
 
 

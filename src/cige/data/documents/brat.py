@@ -13,8 +13,8 @@ from pathlib import Path
 
 from cige.data.documents.document import Document, ReadingOptions, checked
 from cige.data.documents.folders import visible_files
-from cige.data.jsonl import make_span, show_span, with_parts
-from cige.data.sentence import Span
+from cige.data.jsonl import make_span, with_parts
+from cige.data.sentence import Span, show_span
 from cige.data.text_files import error_context, has_surrogate, read_text
 from cige.errors import DataError
 from cige.folders.atomic import atomic_folder

@@ -10,8 +10,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from cige.data.jsonl import check_writable, show_span, span_object, spans_of_list
-from cige.data.sentence import Span
+from cige.data.jsonl import check_writable, span_object, spans_of_list
+from cige.data.sentence import Span, show_span
 from cige.data.text_files import error_context, has_surrogate, read_text
 from cige.errors import DataError
 from cige.json_text import JsonObject, to_json
