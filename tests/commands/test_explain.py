@@ -31,7 +31,9 @@ def test_explain_reads_a_file_as_one_text(run, model, tmp_path):
 def test_explain_of_a_long_text_shows_a_bar_on_a_terminal(run, model, monkeypatch):
     from rich.console import Console
 
-    monkeypatch.setattr("cige.commands.read_bar.Console", lambda stderr: Console(stderr=stderr, force_terminal=True))
+    monkeypatch.setattr(
+        "cige.text.terminal_progress.Console", lambda stderr: Console(stderr=stderr, force_terminal=True)
+    )
     long = "李明在北京。" * 200
     assert "1200/1200" in run("explain", long, "--model", model, "--json")[2]
     assert run("explain", long, "--model", model, "--json", "--no-removals")[2].count("%") == 0

@@ -49,6 +49,12 @@ def test_entities_are_those_of_the_model(nlp):
     assert [e.text for e in nlp(TEXTS[0]).ents] == [e.text for e in ner(TEXTS[0])]
 
 
+def test_annotations_of_settings_are_types():
+    # spaCy reads them by confection, which before version 1 knows no names of types.
+    settings = {name: of for name, of in component.make_component.__annotations__.items() if name != "return"}
+    assert "nlp" in settings and not [name for name, of in settings.items() if isinstance(of, str)]
+
+
 def test_words_of_the_user():
     nlp = pipeline(words={"阿拉善贺兰草": "COMPANY"})
     assert [(e.text, e.label_) for e in nlp(WORD_TEXT).ents] == [("昨天", "TIME"), ("阿拉善贺兰草", "COMPANY")]

@@ -4,7 +4,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from cige.lexicon.lexicon import Lexicon
@@ -13,19 +13,26 @@ from cige.text.normalize import normalize
 
 # Few characters, so that words do occur: Chinese, Latin, full width, astral, an emoji sequence, a combining mark,
 # line ends, a lone surrogate and the replacement character.
-ALPHABET = "南京市A\uff21b é́\U00020bb7\U0001f469\u200d\U0001f680\r\n\ud83d\ufffd\x00"
+ALPHABET = "南京市A\uff21b12 é́\U00020bb7\U0001f469\u200d\U0001f680\r\n\ud83d\ufffd\x00"
 texts = st.text(st.sampled_from(ALPHABET), max_size=40) | st.text(max_size=40)
 words = st.lists(st.text(st.sampled_from(ALPHABET), min_size=1, max_size=4), max_size=25)
 
 
+def cuts_a_run(text, edge):
+    """Whether there are two Latin letters or two digits at an edge, one before it and one behind it."""
+    around = text[max(0, edge - 1) : edge + 1]
+    return len(around) == 2 and around.isascii() and (around.isalpha() or around.isdigit())
+
+
 def naive_matches(text, ids):
-    """The definition: every substring that is a word, by (start, end, id)."""
+    """The definition: every substring that is a word and cuts no run of letters or digits, by (start, end, id)."""
     text = normalize(text)
     found = [
         (start, end, word_id)
         for start in range(len(text))
         for end in range(start + 2, len(text) + 1)
         for word_id in ids.get(text[start:end], ())
+        if not cuts_a_run(text, start) and not cuts_a_run(text, end)
     ]
     return sorted(found)
 
@@ -44,6 +51,7 @@ def ids_of(lexicon):
 
 
 @given(words, texts)
+@example(["AA", "A1", "12"], "AAA1 AA12 12 A1 AA")
 def test_match_is_the_naive_definition(words, text):
     lexicon = Lexicon.from_words(words)
     assert as_tuples(lexicon.match(text)) == naive_matches(text, ids_of(lexicon))

@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 
 from cige.text.counted import counted
+from cige.text.terminal_progress import TerminalProgress
 
 SECONDS_PER_LINE = 30
 
@@ -31,7 +32,7 @@ class JobProgress:
             TextColumn("rows  {task.fields[rate]}"),
             TimeRemainingColumn(),
         )
-        self._bar = Progress(*columns, console=self._console, disable=not self._console.is_terminal)
+        self._bar = TerminalProgress(*columns, console=self._console)
         self._task = self._bar.add_task("", total=n_rows, completed=n_done, rate="")
         self._n_rows, self._n_done, self._n_new = n_rows, n_done, 0
         self._prints_lines = prints_lines and not self._console.is_terminal

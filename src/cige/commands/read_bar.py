@@ -5,24 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
 from rich.progress import (
     BarColumn,
     DownloadColumn,
     MofNCompleteColumn,
-    Progress,
     TextColumn,
     TimeRemainingColumn,
     TransferSpeedColumn,
 )
+
+from cige.text.terminal_progress import TerminalProgress
 
 
 @contextmanager
 def read_bar() -> Iterator[Callable[[int, int], None]]:
     """Yield a callback for (bytes read, bytes of the file); after reading, the bar shows that the index is built."""
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    console = Console(stderr=True)
-    with Progress(*columns, TimeRemainingColumn(), console=console, disable=not console.is_terminal) as bar:
+    with TerminalProgress(*columns, TimeRemainingColumn()) as bar:
         task = bar.add_task("reading", total=None)
 
         def on_progress(n_read: int, n_bytes: int) -> None:
@@ -36,7 +35,6 @@ def read_bar() -> Iterator[Callable[[int, int], None]]:
 def text_bar(n_chars: int) -> Iterator[Callable[[int, int], None]]:
     """Yield a callback for (characters done, characters of the text); texts under 1,000 characters show no bar."""
     columns = (TextColumn("predicting without each word"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, disable=not console.is_terminal or n_chars < 1000) as bar:
+    with TerminalProgress(*columns, is_shown=n_chars >= 1000) as bar:
         task = bar.add_task("", total=n_chars)
         yield lambda n_done, n_all: bar.update(task, completed=n_done, total=n_all)

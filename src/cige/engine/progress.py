@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
 
 from cige.engine.history import Record
+from cige.text.terminal_progress import TerminalProgress
 
 if TYPE_CHECKING:
     from torch.utils.tensorboard import SummaryWriter
@@ -27,8 +28,7 @@ class ProgressBar:
             TimeRemainingColumn(),
             "{task.fields[scores]}",
         )
-        is_bar = is_shown and self._console.is_terminal
-        self._bar = Progress(*columns, console=self._console, refresh_per_second=2, disable=not is_bar)
+        self._bar = TerminalProgress(*columns, console=self._console, is_shown=is_shown, refresh_per_second=2)
         self._task = self._bar.add_task(name, total=n_steps, scores="")
         self._name = name
 

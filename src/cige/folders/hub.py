@@ -106,7 +106,7 @@ def push_folder(folder: Path, repo_id: str, *, private: bool, token: str | None,
     failures: tuple[type[Exception], ...] = (HfHubHTTPError, HFValidationError, OSError, *of_network)
     try:
         repo = api.create_repo(repo_id, private=private, exist_ok=True).repo_id
-        return str(api.upload_folder(repo_id=repo, folder_path=folder, commit_message=message))
+        return str(api.upload_folder(repo_id=repo, folder_path=folder, commit_message=message).commit_url)
     except failures as reason:
         raise ModelError(
             f"{repo_id}: the hub did not take the model ({_cause(reason)}); log in with `hf auth login` or give a "

@@ -6,7 +6,8 @@
 The component is registered by importing this module, or by installing cige in the same environment as spaCy.
 """
 
-from __future__ import annotations
+# Without `from __future__ import annotations`: before confection 1, spaCy cannot read annotations that are strings, as
+# those of make_component would be.
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -66,7 +67,7 @@ def make_component(
     set_ents: bool,
     overwrite_ents: bool,
     alignment: str,
-) -> CigeComponent:
+) -> "CigeComponent":
     """Create the component of a pipeline; spaCy calls this function with the settings of the pipeline's config.
 
     Args:
@@ -139,7 +140,7 @@ class CigeComponent(Pipe):
         _register_extensions()
 
     @property
-    def finder(self) -> EntityFinder:
+    def finder(self) -> "EntityFinder":
         """The model, with the words of the config.
 
         Raises:
@@ -163,7 +164,7 @@ class CigeComponent(Pipe):
         return self._finder
 
     @property
-    def ner(self) -> NER:
+    def ner(self) -> "NER":
         """The model, as in `nlp.get_pipe("cige").ner.lexicon.add(...)`; raises a CigeError if it has no lexicon."""
         return _with_lexicon(self.finder)
 
@@ -213,7 +214,7 @@ class CigeComponent(Pipe):
         if MODEL not in exclude:
             self.ner.save_pretrained(folder / MODEL)
 
-    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> CigeComponent:
+    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "CigeComponent":
         """Read a component that `to_disk` wrote."""
         if MODEL not in exclude:
             self._open(ensure_path(path) / MODEL)
@@ -223,7 +224,7 @@ class CigeComponent(Pipe):
         """The component as bytes, of about the size of the model folder."""
         return srsly.msgpack_dumps({} if MODEL in exclude else files_of(self.ner))
 
-    def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> CigeComponent:
+    def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> "CigeComponent":
         """Read the result of `to_bytes`; the model is in a temporary folder that exists as long as the component."""
         files = {} if MODEL in exclude else srsly.msgpack_loads(data)
         if files:
@@ -261,7 +262,7 @@ def _restored(
     return component
 
 
-def _with_lexicon(finder: EntityFinder) -> NER:
+def _with_lexicon(finder: "EntityFinder") -> "NER":
     from cige.api import NER
 
     if not isinstance(finder, NER):

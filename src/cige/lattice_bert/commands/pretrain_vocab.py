@@ -83,16 +83,15 @@ def run(args: argparse.Namespace) -> None:
 @contextmanager
 def _progress(path: str) -> Iterator[Callable[[int], None] | None]:
     """A progress bar if there is a terminal; without percentages for compressed text, whose size is not known."""
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn, TransferSpeedColumn
+    from rich.progress import BarColumn, DownloadColumn, TimeRemainingColumn, TransferSpeedColumn
 
     from cige.folders.packed import unpack
     from cige.lexicon.text_file import open_file
+    from cige.text.terminal_progress import TerminalProgress
 
-    console = Console(stderr=True)
     with open_file(path) as file:
         is_packed = unpack(file) is not file
     columns = ("words of the corpus", BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    with TerminalProgress(*columns, transient=True) as bar:
         task = bar.add_task("", total=None if is_packed else os.path.getsize(path))
         yield lambda n_bytes: bar.update(task, completed=n_bytes)
