@@ -137,6 +137,19 @@ def test_a_recipe_whose_name_is_no_cell_is_refused_before_it_is_trained(
     assert f"{name} cannot be the name of a cell" in capsys.readouterr().err
 
 
+def test_recipes_that_share_a_cell_are_refused_unless_they_are_the_same(
+    recipe_file, data_dir, tmp_path, capsys
+) -> None:
+    other = tmp_path / "other.yaml"
+    argv = ["leaderboard", "run", str(recipe_file), str(other), "--list", "--seeds", "1", "--data-dir", data_dir]
+    argv += ["--results", str(tmp_path / "results")]
+    other.write_text(recipe_file.read_text(encoding="utf-8"), encoding="utf-8")
+    assert main(argv) == 0 and capsys.readouterr().out.split() == ["tiny/one-1"]
+    other.write_text(other.read_text(encoding="utf-8").replace("n_epochs: 1", "n_epochs: 2"), encoding="utf-8")
+    assert main(argv) == 2
+    assert "tiny/one-1: recipes tiny-one and tiny-one with different settings" in capsys.readouterr().err
+
+
 def test_a_cell_comes_out_the_same_when_it_is_run_again(results, recipe_file, data_dir, tmp_path) -> None:
     from cige.training.recipe import load_recipe
 
