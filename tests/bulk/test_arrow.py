@@ -139,6 +139,9 @@ def test_what_cannot_be_is_refused(annotator):
         annotate_batch(annotator, batch_of(["a"]), text_column="body")
     with pytest.raises(DataError, match="holds int64, expected strings"):
         annotate_batch(annotator, pa.RecordBatch.from_pydict({"text": [1]}))
+    twice = pa.RecordBatch.from_arrays([pa.array(["a"]), pa.array(["b"])], names=["text", "text"])
+    with pytest.raises(DataError, match="two columns have the name 'text'"):
+        annotate_batch(annotator, twice)
     with pytest.raises(DataError, match="'error' is there already"):
         annotate_batch(annotator, batch_of(["a"], error=["b"]))
     with pytest.raises(ModelError, match="utf-8"):

@@ -164,6 +164,26 @@ def test_parquet_rows_of_any_type_may_be_rejected(tmp_path, kind, texts, n_kept)
     assert found == [text for text in texts if isinstance(text, str)]
 
 
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array([10_000_000, None], pa.int32()).cast(pa.date32()),  # a day in the year 29349
+        pa.array([10**18, None], pa.duration("ms")),
+        pa.array([1, None], pa.timestamp("us", "No/Zone")),
+    ],
+    ids=["day", "duration", "zone"],
+)
+def test_values_that_python_has_no_object_for_are_kept_in_parquet_and_rejected_in_json(tmp_path, values):
+    table = pa.table({"text": ["王小明在北京", None], "k": values})
+    pq.write_table(table, tmp_path / "a.parquet")
+    totals = bulk_jobs.done(bulk_jobs.plan(tmp_path / "a.parquet", tmp_path / "out"))
+    assert (totals["rows"], totals["rejected"]) == (1, 1)
+    (file,) = (tmp_path / "out" / "data").iterdir()
+    assert pq.read_table(file).select(["text", "k"]) == table.slice(0, 1)
+    bulk_jobs.done(bulk_jobs.plan(tmp_path / "a.parquet", tmp_path / "json", to="jsonl"))
+    assert "JSON cannot hold it" in rejected_rows(tmp_path / "json")[0]["reason"]
+
+
 def test_a_csv_quote_within_a_field_is_a_character(tmp_path):
     (tmp_path / "a.csv").write_text('id,text\n1,北京的5" 屏幕\n', encoding="utf-8")
     assert bulk_jobs.done(bulk_jobs.plan(tmp_path / "a.csv", tmp_path / "out"))["rows"] == 1
@@ -190,6 +210,9 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path):
     pq.write_table(pa.table({"body": ["北京"], "id": [1]}), table)
     assert "no column 'text'; it has body, id; name one" in refused("b.parquet", table.getvalue())
     assert "two columns have the same name" in refused("c.csv", b"text,text\n")
+    twice = io.BytesIO()
+    pq.write_table(pa.table([pa.array(["北京"]), pa.array([1]), pa.array([2])], names=["text", "a", "a"]), twice)
+    assert "two columns have the same name in text, a, a" in refused("c.parquet", twice.getvalue())
     assert "not a Parquet file" in refused("a.parquet", b"nothing")
     assert "damaged or cut short" in refused("a.txt.gz", gzip.compress(b"x" * 1000)[:20])
     assert "jsonl can be written as jsonl" in refused("a.jsonl", b"{}", to="csv")

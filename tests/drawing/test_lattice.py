@@ -38,6 +38,14 @@ def test_characters_words_and_marks_are_all_there():
     assert {"重庆", "重庆人", "人和药店", "药店", "LOC 0.98", "ORG"} <= set(shown)
 
 
+def test_of_marks_that_overlap_the_outermost_is_drawn():
+    marks = [Mark(0, 2, "LOC"), Mark(0, 3, "ORG"), Mark(1, 2, "PER"), Mark(2, 6, "TIME"), Mark(4, 6, "GAME")]
+    root = parse(draw_lattice(LATTICE, marks=marks))
+    drawn = [group.attrib["data-start"] for group in root.iter(f"{SVG}g") if group.get("class") == "mark"]
+    shown = [text for text in texts(root) if text.isupper()]
+    assert drawn == ["0", "4"] and shown == ["ORG", "GAME", "GAME", "ORG"]  # under the characters and in the legend
+
+
 def test_words_that_overlap_are_in_different_lanes_and_short_ones_are_lower():
     tops = words(parse(draw_lattice(LATTICE)))
     assert tops["重庆"] == tops["药店"] > tops["重庆人"] > tops["人和药店"]

@@ -37,6 +37,7 @@ def test_a_result_comes_back_as_it_was_written(tmp_path: Path) -> None:
         ({"counts": [[1, 2, -1]]}, "counts is"),
         *(({"repeated": places}, "repeated is not a list of sentences") for places in ([7, 0], [0, 0], [-1], [200])),
         ({"counts": [[1, 1, 2]]}, "counts is"),
+        ({"counts": [[10**30, 10**30, 1]]}, "counts is"),
         ({"test_f1": 0.95}, "test_f1 is 0.9500, but its counts give 0."),
         ({"test_f1": None}, "but its counts give 0."),
         ({"test_f1": None, "dev_f1": 0.0, "counts": [], "repeated": [], "work": 0}, "work is 0, expected more than 0"),
@@ -46,6 +47,8 @@ def test_a_result_comes_back_as_it_was_written(tmp_path: Path) -> None:
         ({"sentences_per_second": {}}, "batch sizes none, expected 1 and 16"),
         ({"sentences_per_second": {"1": 100.0, "16": 0.0}}, "sentences_per_second is 0.0"),
         ({"user_words": {"none": None}}, "user_words is"),
+        ({"user_words": {"none": 66.4}}, "user_words has 66.4 for 'none', expected a share from 0 to 1"),
+        ({"data": ".."}, "cannot be the name of a cell"),
         ({"data": "../weibo"}, "cannot be the name of a cell"),
     ],
 )
@@ -57,6 +60,12 @@ def test_what_is_no_result_is_refused(tmp_path: Path, change: object, message: s
     with pytest.raises(CigeError) as raised:
         read_result_file(path)
     assert message in str(raised.value) and "x.json" in str(raised.value)
+
+
+def test_a_data_set_may_have_a_name_with_a_hyphen(tmp_path: Path) -> None:
+    result = board_results.result(data="my-data.v2")
+    write_result_file(tmp_path, result)
+    assert read_results(tmp_path) == [result]
 
 
 def test_sentences_that_are_in_the_training_data_are_left_out_of_the_score_of_new_ones() -> None:

@@ -107,6 +107,49 @@ def test_an_input_that_a_recipe_does_not_use_leaves_its_results_valid(data_dir) 
     assert reading.data_files(data_dir) == cell.data_files(data_dir) | {"components": table}
 
 
+def test_a_recipe_that_starts_from_a_model_needs_no_vectors_and_its_result_names_that_model(
+    results, data_dir, tmp_path
+) -> None:
+    from cige.training.recipe import load_recipe
+
+    start = next((results.parent / "runs").rglob("manifest.json")).parent
+    data = {name: Path(data_dir) / "ner" / "tiny" / f"{name}.bmes" for name in ("train", "dev")}
+    written = f"name: own-one\nstart_from: {start}\ndata: {{train: {data['train']}, dev: {data['dev']}}}\n"
+    file = tmp_path / "own.yaml"
+    file.write_text(written + "training: {n_epochs: 1}\n", encoding="utf-8")
+    argv = [str(file), "--seeds", "1", "--results", str(tmp_path / "results"), "--data-dir", str(tmp_path)]
+    assert main(["leaderboard", "run", *argv, "--runs", str(tmp_path / "runs")]) == 0
+    (one,) = read_results(tmp_path / "results")
+    assert one.data_sha256.keys() == {"train", "dev", f"start_from {start}"}
+    other = replace(one, data_sha256=one.data_sha256 | {f"start_from {start}": "ab" * 32})
+    assert changed_inputs(Cell(load_recipe(str(file)), 1), other, str(tmp_path)) == [f"start_from {start}"]
+
+
+@pytest.mark.parametrize("name", ["one/two", "one two", "../one"])
+def test_a_recipe_whose_name_is_no_cell_is_refused_before_it_is_trained(
+    name, recipe_file, data_dir, tmp_path, monkeypatch, capsys
+) -> None:
+    file = tmp_path / "named.yaml"
+    file.write_text(f"extends: {recipe_file}\nname: {name}\n", encoding="utf-8")
+    monkeypatch.setattr(run_module, "run_cell", lambda *_, **__: pytest.fail("trained"))
+    argv = ["leaderboard", "run", str(file), "--results", str(tmp_path / "results"), "--data-dir", data_dir]
+    assert main(argv) == 2
+    assert f"{name} cannot be the name of a cell" in capsys.readouterr().err
+
+
+def test_recipes_that_share_a_cell_are_refused_unless_they_are_the_same(
+    recipe_file, data_dir, tmp_path, capsys
+) -> None:
+    other = tmp_path / "other.yaml"
+    argv = ["leaderboard", "run", str(recipe_file), str(other), "--list", "--seeds", "1", "--data-dir", data_dir]
+    argv += ["--results", str(tmp_path / "results")]
+    other.write_text(recipe_file.read_text(encoding="utf-8"), encoding="utf-8")
+    assert main(argv) == 0 and capsys.readouterr().out.split() == ["tiny/one-1"]
+    other.write_text(other.read_text(encoding="utf-8").replace("n_epochs: 1", "n_epochs: 2"), encoding="utf-8")
+    assert main(argv) == 2
+    assert "tiny/one-1: recipes tiny-one and tiny-one with different settings" in capsys.readouterr().err
+
+
 def test_a_cell_comes_out_the_same_when_it_is_run_again(results, recipe_file, data_dir, tmp_path) -> None:
     from cige.training.recipe import load_recipe
 

@@ -113,6 +113,10 @@ def test_what_cannot_be_compared_is_refused():
     other[:, 3, 0] = 9
     with pytest.raises(ValueError, match="other entities"):
         all_differences([a, other])
+    other[0, 3, 0] = b[0, 3, 0]  # then the seeds of one system differ from one another
+    for systems in ([other, a], [other]):
+        with pytest.raises(ValueError, match=r"a seed of system 0 .* other entities"):
+            all_differences(systems)
     assert all_differences([a]) == {}
 
 

@@ -178,6 +178,10 @@ def test_names_are_looked_for_with_a_model_of_nested_entities_too(browser, tmp_p
         page.set_default_timeout(1e3 * SOON)
         page.goto(str(client.base_url))
         type_text(page, "李明在北京")
+        found = {(e["start"], e["end"]) for e in told(page)["entities"]}
+        longest = [max(end for first, end in found if first == start) for _, start, _, _ in highlighted(page)]
+        assert len({start for start, _ in found}) < len(found)  # some begin at the same character
+        assert [end for _, _, end, _ in highlighted(page)] == longest
         n_nested = len(told(page)["entities"])
         with page.expect_response("**/v1/lattice") as answer:
             page.get_by_text("One name, one answer").click()

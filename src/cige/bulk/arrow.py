@@ -41,10 +41,13 @@ def output_schema(
     """The schema of an annotated batch: the original columns, then entities and errors.
 
     Raises:
-        DataError: there is no such column, it does not contain strings, or one of the new names already exists.
+        DataError: there is no such column or more than one, it does not contain strings, or one of the new names
+            already exists.
     """
     if text_column not in schema.names:
         raise DataError(f"no column {text_column!r}; the columns are {', '.join(schema.names) or 'none'}")
+    if schema.names.count(text_column) > 1:
+        raise DataError(f"two columns have the name {text_column!r}; rename one of them")
     text_type = schema.field(text_column).type
     if not _is_text(text_type):
         raise DataError(f"column {text_column!r} holds {text_type}, expected strings")

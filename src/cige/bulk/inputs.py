@@ -7,7 +7,7 @@ on the number of processes.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -188,9 +188,14 @@ def _header(raw: bytes, path: Path, form: str) -> tuple[str, ...]:
         raise DataError(f"{path}, line 1: not UTF-8; convert the file with iconv -f GB18030 -t UTF-8") from None
     if not records or not any(records[0]):
         raise DataError(f"{path}: no header; expected the names of the columns in the first line")
-    if len(set(records[0])) < len(records[0]):
-        raise DataError(f"{path}: two columns have the same name in {', '.join(records[0])}")
+    _check_unique(records[0], path)
     return tuple(records[0])
+
+
+def _check_unique(names: Sequence[str], path: Path) -> None:
+    """Rows have values by column, so all but one column of a name would be lost."""
+    if len(set(names)) < len(names):
+        raise DataError(f"{path}: two columns have the same name in {', '.join(names)}")
 
 
 def _scan_parquet(path: Path, name: str, piece_rows: int) -> tuple[InputFile, list[tuple[int, int]]]:
@@ -198,9 +203,11 @@ def _scan_parquet(path: Path, name: str, piece_rows: int) -> tuple[InputFile, li
     import pyarrow.parquet as pq
 
     try:
-        n_rows = pq.ParquetFile(path).metadata.num_rows
+        file = pq.ParquetFile(path)
+        n_rows, names = file.metadata.num_rows, file.schema_arrow.names
     except (pa.ArrowException, OSError) as reason:
         raise DataError(f"{path}: not a Parquet file that can be read ({reason})") from reason
+    _check_unique(names, path)
     ends = [*range(piece_rows, n_rows, piece_rows), n_rows] if n_rows else []
     pieces = [(end, end - start) for start, end in zip([0, *ends], ends, strict=False)]
     return InputFile(name, sha256(path), n_rows), pieces

@@ -182,11 +182,34 @@ def _csv_rows(raw: bytes, part: Part, form: str, header: Sequence[str]) -> Itera
 def _parquet_rows(path: Path, part: Part) -> list[Row]:
     table = parquet_table(path, part)
     try:
-        values = table.to_pylist()
+        columns = [_python_values(column) for column in table.columns]
     except UnicodeDecodeError as reason:
         rows = f"rows {part.first_row:,} and on"
         raise DataError(f"{path}: {rows} hold strings that are not UTF-8 ({reason})") from reason
-    return [Row(number, row, row) for number, row in enumerate(values, part.first_row)]
+    rows_of_part = (dict(zip(table.column_names, values, strict=True)) for values in zip(*columns, strict=True))
+    return [Row(number, row, row) for number, row in enumerate(rows_of_part, part.first_row)]
+
+
+class ArrowValue:
+    """A value that Python has no object for, such as a day after the year 9999, nanoseconds if pandas is not installed,
+    or a time of an unknown time zone. Parquet is written with it, and JSON cannot hold it.
+    """
+
+    def __init__(self, kind: object):
+        self._kind = kind
+
+    def __repr__(self) -> str:
+        return f"<{self._kind}>"
+
+
+def _python_values(column: Any) -> list[Any]:
+    """The values of an Arrow column; those of a column of which Python cannot hold one are ArrowValues."""
+    try:
+        return column.to_pylist()
+    except UnicodeDecodeError:
+        raise
+    except (ValueError, OverflowError, KeyError):  # KeyError: a time zone
+        return [ArrowValue(column.type) if is_there else None for is_there in column.is_valid().to_pylist()]
 
 
 def parquet_table(path: Path, part: Part) -> Any:

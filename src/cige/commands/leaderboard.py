@@ -179,7 +179,7 @@ def _tell_skipped(problem: CigeError) -> None:
 
 def _open_cells(args: argparse.Namespace, results: list[CellResult]) -> list[Cell]:
     """The cells without a result, the cheapest first."""
-    from cige.leaderboard.cells import Cell, cheapest_first, is_done
+    from cige.leaderboard.cells import Cell, cheapest_first, check_name, is_done
     from cige.leaderboard.papers import board_recipes
     from cige.recipes.shipped import recipes_of
     from cige.training.recipe import load_recipe
@@ -187,5 +187,13 @@ def _open_cells(args: argparse.Namespace, results: list[CellResult]) -> list[Cel
     names = [name for given in args.recipes for name in recipes_of(given)] or board_recipes()
     recipes = [load_recipe(name) for name in names]
     cells = [Cell(recipe, seed) for recipe in recipes for seed in range(1, args.seeds + 1)]
-    to_run = [cell for cell in cells if not is_done(cell, results)]
+    places: dict[str, Cell] = {}
+    for cell in cells:
+        check_name(cell)
+        if (other := places.setdefault(cell.path, cell)).settings != cell.settings:
+            raise CigeError(
+                f"{cell.name}: recipes {other.recipe.name} and {cell.recipe.name} with different settings have this "
+                "cell; give one of them another name, or run them with different --results"
+            )
+    to_run = [cell for cell in places.values() if not is_done(cell, results)]
     return cheapest_first(to_run, results, args.data_dir)

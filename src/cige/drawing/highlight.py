@@ -6,7 +6,7 @@ import html
 from collections.abc import Iterable
 
 from cige.drawing.colours import colour_of
-from cige.drawing.lattice import Mark
+from cige.drawing.lattice import Mark, outermost
 from cige.text.visible import visible
 
 _CUT = "…"
@@ -15,12 +15,10 @@ _CUT = "…"
 def highlighted(text: str, marks: Iterable[Mark]) -> str:
     """The text as escaped HTML, with each marked span as `<b>` with its label; line breaks are preserved.
 
-    Of two marks that overlap, the one that starts first, or else the longer, is marked.
+    Of two marks that overlap, one is marked (`outermost`).
     """
     parts, last = [], 0
-    for mark in sorted(marks, key=lambda m: (m.start, -m.end)):
-        if mark.start < last:
-            continue
+    for mark in outermost(marks):
         colour = colour_of(mark.label)
         parts.append(escape_lines(text[last : mark.start]))
         marked = escape_lines(text[mark.start : mark.end])

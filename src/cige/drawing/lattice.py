@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -27,6 +27,15 @@ class Mark:
     end: int
     label: str
     note: str = ""
+
+
+def outermost(marks: Iterable[Mark]) -> list[Mark]:
+    """The marks, sorted; of two that overlap, only the one that starts first, or else the longer."""
+    outer: list[Mark] = []
+    for mark in sorted(marks, key=lambda m: (m.start, -m.end)):
+        if not outer or mark.start >= outer[-1].end:
+            outer.append(mark)
+    return outer
 
 
 @dataclass(frozen=True)
@@ -64,14 +73,15 @@ def draw_lattice(
 
     Args:
         text: the text as its author wrote it, with traditional or full-width characters; `lattice.text` if None.
-        marks: spans to draw under the characters, which must not overlap; a label has the same colour everywhere.
+        marks: spans to draw under the characters, of which `outermost` are drawn; a label has the same colour
+            everywhere.
         emphasis: maps a row of `lattice.words` to how to colour it; other words are grey.
         width: width of the drawing in pixels; longer texts are broken into several rows.
         legend: explain the colours at the bottom.
     """
     if text is not None:
         lattice = replace(lattice, text=text)
-    emphasis = emphasis or {}
+    emphasis, marks = emphasis or {}, outermost(marks)
     labels = sorted({m.label for m in marks} | {e.label for e in emphasis.values()})
     colours = {label: colour_of(label) for label in labels}
     rows = _rows(lattice.text, width - 2 * MARGIN - GUTTER, _crossed(lattice, marks))

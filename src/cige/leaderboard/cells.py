@@ -13,7 +13,7 @@ from pathlib import Path
 from cige.data.registry import DATASETS, dataset_file
 from cige.errors import CigeError, DataError
 from cige.json_text import to_json
-from cige.leaderboard.results import CellResult, result_path
+from cige.leaderboard.results import CellResult, is_cell_name, result_path
 from cige.training.files import find_file
 from cige.training.recipe import Recipe
 
@@ -63,7 +63,10 @@ class Cell:
         return train.stat().st_size * self.recipe.training.n_epochs
 
     def data_files(self, data_dir: str | None) -> dict[str, Path]:
-        """The files that the run reads: those of the data set by split, vectors by what they are of, and components."""
+        """The files that the run reads: those of the data set by split, vectors by what they are of, and components.
+
+        A run that starts from a model has the vectors of that model.
+        """
         data, vectors = self.recipe.data, self.recipe.vectors
         if data.dataset is not None:
             splits = {}
@@ -75,8 +78,18 @@ class Cell:
             splits = {name: find_file(path, data_dir) for name, path in named.items() if path is not None}
         components = self.recipe.model.components
         tables = {"char": vectors.char, "bigram": vectors.bigram, "word": vectors.word}
+        tables = tables if self.recipe.start_from is None else {}
         tables |= {} if components is None else {"components": components.table}
         return splits | {name: find_file(path, data_dir) for name, path in tables.items() if path is not None}
+
+
+def check_name(cell: Cell) -> None:
+    """Raise CigeError if the result of a cell would be written where it is not read again."""
+    if not is_cell_name(cell.data, cell.system):
+        raise CigeError(
+            f"{cell.data}/{cell.system} cannot be the name of a cell, which has letters, digits, _, - and .; change "
+            f"`name` in the recipe ({cell.recipe.name}), or the folder of its development sentences ({cell.data})"
+        )
 
 
 def is_done(cell: Cell, results: Iterable[CellResult]) -> bool:

@@ -23,6 +23,7 @@ from cige.json_text import to_json
 from cige.reports.comparison import SPEED_BATCHES
 
 FORMAT = 1
+_MOST = 1_000_000  # entities of a sentence
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,11 @@ def result_path(data: str, system: str, seed: int) -> str:
     return f"{data}/{system}-{seed}.json"
 
 
+def is_cell_name(data: str, system: str) -> bool:
+    """Whether results of this system on this data set have a place in a folder of results."""
+    return all(re.fullmatch(r"\w[\w.-]*", name) for name in (data, system))
+
+
 def read_results(folder: Path, *, on_problem: Callable[[CigeError], None] | None = None) -> list[CellResult]:
     """All results of a folder, by data set, system and seed; an empty list if there is no folder.
 
@@ -120,7 +126,8 @@ def result_at(path: Path, folder: Path) -> CellResult:
 
 def _advice(path: Path) -> str:
     """What to do about a file that is no result."""
-    if not (re.fullmatch(r"\w+", path.parent.name) and re.fullmatch(r"[\w.-]+-[0-9]+\.json", path.name)):
+    named = re.fullmatch(r"(.+)-[0-9]+\.json", path.name)
+    if named is None or not is_cell_name(path.parent.name, named[1]):
         return "no cell has a file of this name: move it out of the results, or delete it"
     return (
         f"if {path.parent.name}/{path.stem} is a cell, `cige leaderboard run` on this folder makes the result again, "
@@ -150,14 +157,14 @@ def read_result_file(path: Path) -> CellResult:
             )
     if problem := next(_problems(result), None):
         raise CigeError(f"{path}: {problem}; {_advice(path)}")
-    if not (re.fullmatch(r"\w+", result.data) and re.fullmatch(r"[\w.-]+", result.system)):
+    if not is_cell_name(result.data, result.system):
         raise CigeError(f"{path}: {result.data}/{result.system} cannot be the name of a cell; {_advice(path)}")
     return result
 
 
 def _problems(result: CellResult) -> Iterator[str]:
     """What cannot be true of a result that `cige leaderboard run` wrote."""
-    if any(len(row) != 3 or min(row) < 0 or row[2] > min(row[:2]) for row in result.counts):
+    if any(len(row) != 3 or min(row) < 0 or row[2] > min(row[:2]) or max(row) > _MOST for row in result.counts):
         yield "counts is not the numbers of gold, predicted and correct entities of each sentence"
     else:
         n_gold, n_predicted, n_correct = map(sum, zip(*result.counts, strict=True)) if result.counts else (0, 0, 0)
@@ -170,6 +177,9 @@ def _problems(result: CellResult) -> Iterator[str]:
         yield f"repeated is not a list of sentences in order, below {len(result.counts)}"
     if not 0 <= result.dev_f1 <= 1:
         yield f"dev_f1 is {result.dev_f1}, expected a share from 0 to 1"
+    for name, f1 in result.user_words.items():
+        if not 0 <= f1 <= 1:
+            yield f"user_words has {f1} for {name!r}, expected a share from 0 to 1"
     if result.sentences_per_second.keys() != set(map(str, SPEED_BATCHES)):
         yield f"sentences_per_second is of the batch sizes {', '.join(result.sentences_per_second) or 'none'}, " + (
             f"expected {' and '.join(map(str, SPEED_BATCHES))}"

@@ -18,13 +18,14 @@ import torch
 import cige
 from cige.api import NER, load
 from cige.engine.run_folder import read_result
-from cige.folders.manifest import sha256
+from cige.folders.manifest import entry_of, sha256
 from cige.leaderboard.cells import Cell
 from cige.leaderboard.results import CellResult
 from cige.reports.comparison import SPEED_BATCHES, child_environment
 from cige.reports.finished_runs import run_folder
 from cige.reports.scored_run import run_one, splits_of
 from cige.tagging.evaluation import user_word_trials
+from cige.training.recipe import start_folder
 from cige.training.sources import read_data
 from cige.training.train import TrainResult
 
@@ -103,7 +104,9 @@ def _shown(instructions: Sequence[object]) -> str:
 
 
 def _checksums(cell: Cell, data_dir: str | None) -> dict[str, str]:
-    return {name: _sha256_of_data(path) for name, path in cell.data_files(data_dir).items()}
+    files = {name: _sha256_of_data(path) for name, path in cell.data_files(data_dir).items()}
+    start = cell.recipe.start_from
+    return files if start is None else files | {f"start_from {start}": entry_of(start_folder(start))["sha256"]}
 
 
 def _in_new_process(model: str, texts: list[str]) -> tuple[dict[str, float], float]:

@@ -116,12 +116,15 @@ def holm(p_values: np.ndarray) -> np.ndarray:
 
 
 def _check_paired(systems: Sequence[np.ndarray]) -> None:
-    for number, counts in enumerate(systems[1:], 1):
+    for number, counts in enumerate(systems):  # also the first, whose seeds may differ from one another
         n, expected = counts.shape[1], systems[0].shape[1]
         if n != expected:
             raise ValueError(f"system {number} has {n} sentences, system 0 {expected}: the test is paired, by sentence")
         if not (counts[..., 0] == systems[0][:1, :, 0]).all():
-            raise ValueError(f"system {number} and system 0 were scored on other entities: the test is paired")
+            raise ValueError(
+                f"a seed of system {number} and the first one of system 0 were scored on other entities: the test is "
+                "paired"
+            )
 
 
 def _resample(
