@@ -289,6 +289,16 @@ def test_a_damaged_array_is_no_file_of_columns(tmp_path):
         read_sentences(path)
 
 
+def test_one_object_may_have_several_lines(tmp_path):
+    value = {"text": "李明在", "entities": [{"start": 0, "end": 2, "label": "PER"}]}
+    path = put(tmp_path, json.dumps(value, indent=1) + "\n", "a.json")
+    assert [(s.text, s.spans) for s in read_sentences(path)] == [("李明在", (Span(0, 2, "PER"),))]
+    assert [d.spans for d in read_documents(path)] == [(Span(0, 2, "PER"),)]
+    path = put(tmp_path, json.dumps({"text": "李明在", "entities": 1}, indent=1), "a.json")
+    with pytest.raises(DataError, match=r"a\.json, item 1: expected a list"):
+        read_sentences(path)
+
+
 def test_columns_may_begin_with_brackets(tmp_path):
     path = put(tmp_path, "[ O\n{ O\n李 B-PER\n明 E-PER\n", "a.txt")
     assert [(s.text, s.spans) for s in read_sentences(path)] == [("[{李明", (Span(2, 4, "PER"),))]

@@ -105,7 +105,12 @@ def load_object(line: str) -> JsonObject:
 
 
 def _array(text: str, name: str) -> list[Any] | None:
-    """The items of a text that is one JSON array; None if it does not begin as one."""
+    """The items of a text that is one JSON array, or the object that a text of several lines is; None for others."""
+    if text.lstrip().startswith("{") and "\n" in text.strip():
+        try:
+            return [json.loads(text)]  # of JSON lines, only the first one is read here
+        except (ValueError, RecursionError):
+            return None
     if not text.lstrip().startswith("["):
         return None
     try:
