@@ -239,7 +239,7 @@ def learnable(spans: Sequence[Span], text: str, *, keep_outermost: bool, nested:
         return sorted(set(spans)), []
     if broken := [span for span in spans if span.parts]:
         raise DataError(f"{show_span(broken[0], text)} {NO_GAPS}")
-    outer, dropped = outermost(spans)
+    outer, dropped = outermost(list(dict.fromkeys(spans)))  # an entity that is listed twice is one
     if dropped and not keep_outermost:
         raise DataError(f"{show_span(dropped[0], text)} overlaps another entity; {NO_OVERLAPS}")
     return outer, dropped
