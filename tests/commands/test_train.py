@@ -153,11 +153,11 @@ class Known:
         return [[Span(0, 2, "LOC")] for _ in texts]
 
 
-def start_model(monkeypatch, sentences, start_from="bundled", head="crf") -> StartModel:
+def start_model(monkeypatch, sentences, start_from="bundled", head="crf", labels=("x", "")) -> StartModel:
     monkeypatch.setattr("cige.api.load", lambda folder: Known())
     monkeypatch.setattr("cige.training.recipe.start_folder", lambda given: given)
     recipe = SimpleNamespace(start_from=start_from, head=head)
-    return StartModel(recipe, sentences, sentences, {"x": ""})
+    return StartModel(recipe, sentences, sentences, dict([labels]))
 
 
 def test_dev_f1_before_training(monkeypatch, capsys) -> None:
@@ -173,6 +173,12 @@ def test_dev_f1_before_training(monkeypatch, capsys) -> None:
     err = capsys.readouterr().err
     assert "the bundled model has dev F1 80.00 without training, more than 50.00 after it" in err
     assert "renaming labels keeps what the model knows" in err and "--labels x= address=LOC" in err
+
+
+def test_a_label_that_was_renamed_already_is_proposed_by_its_name_in_the_file(monkeypatch) -> None:
+    sentences = [Sentence("北京好", (Span(0, 2, "address"),))]  # a 地方 of the file
+    start = start_model(monkeypatch, sentences, labels=("地方", "address"))
+    assert start.option == "--labels '地方=LOC'"
 
 
 def test_a_model_that_knows_all_labels_may_be_used_as_it_is(monkeypatch, capsys) -> None:

@@ -289,6 +289,26 @@ def test_a_damaged_array_is_no_file_of_columns(tmp_path):
         read_sentences(path)
 
 
+def test_one_object_may_have_several_lines(tmp_path):
+    value = {"text": "李明在", "entities": [{"start": 0, "end": 2, "label": "PER"}]}
+    path = put(tmp_path, json.dumps(value, indent=1) + "\n", "a.json")
+    assert [(s.text, s.spans) for s in read_sentences(path)] == [("李明在", (Span(0, 2, "PER"),))]
+    assert [d.spans for d in read_documents(path)] == [(Span(0, 2, "PER"),)]
+    path = put(tmp_path, json.dumps({"text": "李明在", "entities": 1}, indent=1), "a.json")
+    with pytest.raises(DataError, match=r"a\.json, item 1: expected a list"):
+        read_sentences(path)
+
+
+def test_an_entity_that_is_listed_twice_is_one(tmp_path):
+    entity = {"start": 0, "end": 2, "label": "PER"}
+    path = put(tmp_path, json.dumps({"text": "李明在", "entities": [entity, entity]}), "a.jsonl")
+    assert read_sentences(path)[0].spans == (Span(0, 2, "PER"),)
+    assert not read_labelled(path, repair=True).repairs
+    path = put(tmp_path, json.dumps({"text": "李明在", "entities": [entity, entity | {"label": "ORG"}]}), "a.jsonl")
+    with pytest.raises(DataError, match="overlaps another entity"):
+        read_sentences(path)
+
+
 def test_columns_may_begin_with_brackets(tmp_path):
     path = put(tmp_path, "[ O\n{ O\n李 B-PER\n明 E-PER\n", "a.txt")
     assert [(s.text, s.spans) for s in read_sentences(path)] == [("[{李明", (Span(2, 4, "PER"),))]

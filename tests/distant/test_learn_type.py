@@ -92,6 +92,18 @@ def test_mistakes_are_named(base: Path, tmp_path: Path) -> None:
     assert not any(tmp_path.iterdir())
 
 
+def test_files_of_something_else_are_not_replaced(base: Path, tmp_path: Path) -> None:
+    notes, trained = tmp_path / "notes", tmp_path / "trained"
+    (notes / "model").mkdir(parents=True)
+    (trained / "model").mkdir(parents=True)
+    (trained / "recipe.yaml").write_text("name: trained", encoding="utf-8")
+    with pytest.raises(RecipeError, match=r"with files that no run wrote \(model\)"):
+        learn_types({"GAME": GAMES}, TEXTS, recipe(base), notes)
+    with pytest.raises(RecipeError, match="trained holds a training run, whose model would be replaced"):
+        learn_types({"GAME": GAMES}, TEXTS, recipe(base), trained)
+    assert [path.name for path in sorted(trained.iterdir())] == ["model", "recipe.yaml"]
+
+
 def test_two_different_lines_are_enough_to_learn_from(base: Path) -> None:
     ner = cige.NER.from_pretrained(base)
     read = _RawText.read(["我玩了轩辕剑。", "我买了轩辕剑。", "我买了轩辕剑。"], ner, {"GAME": GAMES})
@@ -140,3 +152,18 @@ def test_the_command(base: Path, tmp_path: Path, capsys: pytest.CaptureFixture[s
     )
     assert "no word to learn from" in refused("X", "--words", str(tmp_path / "empty.txt"), *text)
     assert "新闻: no such file" in refused("X", "--words", str(tmp_path / "games.txt"), "--text", "新闻")
+
+
+def test_what_is_not_used_of_a_word_list_is_said(
+    base: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words, text = tmp_path / "games.csv", tmp_path / "text.txt"
+    lines = ["word,label,mode", "轩辕剑,,", "星海争霸,TOY,", "风云岛,,block", "棋,,"]
+    words.write_text("\n".join(lines), encoding="utf-8")
+    text.write_text("\n".join(TEXTS), encoding="utf-8")
+    argv = ["learn-type", f"GAME={words}", "--text", str(text), "--model", str(base), "--output", str(tmp_path / "run")]
+    assert main([*argv, "--rounds", "1", "--set", "training.n_epochs=1"]) == 0
+    out, err = capsys.readouterr()
+    assert "GAME: 2 of 2 words are in the text" in out, "a blocked word names nothing"
+    assert "games.csv: 1 blocked word left out" in err and "line 5: '棋': single character" in err
+    assert "labels in the file are ignored (TOY); every word is learnt as GAME" in err

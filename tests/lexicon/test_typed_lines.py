@@ -7,7 +7,16 @@ import json
 import pytest
 
 from cige.errors import LexiconError
-from cige.lexicon.typed_lines import BAD_COUNT, NO_HEADER, NO_OBJECT, NO_TEXT, NOT_FIRST, TOO_MANY, UNCLOSED
+from cige.lexicon.typed_lines import (
+    BAD_COUNT,
+    MODE_AS_LABEL,
+    NO_HEADER,
+    NO_OBJECT,
+    NO_TEXT,
+    NOT_FIRST,
+    TOO_MANY,
+    UNCLOSED,
+)
 from cige.lexicon.user_word import BAD_LABEL, BLOCKED_LABEL, NO_LABEL, NO_MODE, UserWord
 from cige.lexicon.word_rules import CONTROL
 from cige.lexicon.words_file import CONTRADICTION, WRONG_SEPARATOR, read_words
@@ -160,6 +169,7 @@ def test_dictionaries_of_word_segmenters(tmp_path):
         ("沙葱\t\tforce", NO_LABEL),
         ("沙葱\tPRODUCT\tblock", BLOCKED_LABEL),
         ("沙葱\tPRODUCT\tforce\tx", TOO_MANY),
+        ("沙葱\tblock", MODE_AS_LABEL),
         ("\tPRODUCT", "empty"),
         ("贺兰草\tPRODUCT", "duplicate"),
         ("贺兰草\tPLACE", CONTRADICTION),

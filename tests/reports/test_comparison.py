@@ -183,6 +183,23 @@ def test_a_gazetteer_that_is_missing_is_told_before_training(recipes, data_dir, 
     assert main([*argv[:-1], "--gazetteer", str(path)]) == 2 and "give both" in capsys.readouterr().err
 
 
+def test_gazetteers_of_one_file_name_are_both_measured_and_refused_lines_are_told(
+    runs, recipes, tmp_path, capsys, monkeypatch
+):
+    measured = []
+    monkeypatch.setattr(comparison, "user_words_of_runs", lambda *_, **options: measured.append(options) or {})
+    path = tmp_path / "good.yaml"
+    path.write_text(recipe_to_yaml(recipes[1]), encoding="utf-8")
+    files = [tmp_path / name for name in ("a/words.txt", "b/words.txt", "more.txt")]
+    for file in files:
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(f"南京市\n{file.parent.name}\n市\n", encoding="utf-8")
+    argv = ["compare", str(path), "--runs", str(runs), "--table", "--no-speed", "--user-words", "--gazetteer"]
+    assert main([*argv, *map(str, files)]) == 0
+    assert list(measured[0]["gazetteers"]) == [str(files[0]), str(files[1]), "more.txt"]
+    assert capsys.readouterr().err.count("'市': single character") == 3
+
+
 def test_speeds_are_measured_and_kept(runs, recipes, data_dir):
     speeds = measure_speeds(recipes, runs, data_dir=data_dir)
     assert set(speeds) == {"good", "bad"} and all(v > 0 for x in speeds.values() for v in x.values())

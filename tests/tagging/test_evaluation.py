@@ -46,6 +46,14 @@ def test_a_label_that_the_model_has_not_is_an_error(ner):
         evaluate(ner, [Sentence("张三", (Span(0, 2, "TITLE"),))])
 
 
+def test_labels_of_the_data_alone_may_be_mapped_with_others(ner):
+    sentences = [Sentence("张三在北京", (Span(3, 5, "place"),))]
+    mapping = {"place": "LOC", "name": "PER"}  # of all files of the data set
+    assert evaluate(ner, sentences, labels=mapping, data_labels_only=True).labels == ("LOC",)
+    with pytest.raises(DataError, match=r"no label NONE, .*; it has LOC, ORG, PER"):
+        evaluate(ner, sentences, labels=mapping | {"name": "NONE"}, data_labels_only=True)
+
+
 def test_trials_leave_the_lexicon_alone(ner):
     before = ner.lexicon.snapshot()
     trials = user_word_trials(ner, tiny.sentences(4, new_name_prob=1.0), gazetteers={"places": ["北京"]})

@@ -27,7 +27,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from cige.commands.options import add_set_option, at_least
+from cige.commands.options import add_set_option, at_least, tell_incomplete
 from cige.errors import CigeError
 from cige.json_text import to_json
 
@@ -81,7 +81,13 @@ def run(args: argparse.Namespace) -> None:
     if args.gazetteer and not args.user_words:
         raise CigeError("--gazetteer names word lists for --user-words; give both, or neither")
     runs, seeds = Path(args.runs), list(range(1, args.seeds + 1))
-    gazetteers = {Path(path).name: read_words(path, spaces=True).words for path in args.gazetteer}
+    lists = {path: read_words(path, spaces=True) for path in args.gazetteer}
+    tell_incomplete(*(listed.report for listed in lists.values()))
+    file_names = [Path(path).name for path in lists]
+    gazetteers = {
+        name if file_names.count(name) == 1 else path: listed.words
+        for name, (path, listed) in zip(file_names, lists.items(), strict=True)
+    }
     if not args.table:
         every = run_all(recipes, seeds, runs, data_dir=args.data_dir, n_jobs=args.jobs, device=args.device)
         for scores in every:

@@ -17,16 +17,18 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cige.commands.options import add_no_resume_option, add_set_option, at_least
+from cige.commands.options import add_no_resume_option, add_set_option, at_least, tell_incomplete
 from cige.commands.texts import sentences_of
 from cige.errors import CigeError, DataError
 from cige.text.counted import counted
 
 if TYPE_CHECKING:
     from cige.distant.learn_type import LearnResult
+    from cige.lexicon.words_file import WordList
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -59,7 +61,7 @@ def run(args: argparse.Namespace) -> None:
     if args.model is not None:
         overrides["start_from"] = args.model
     recipe = load_recipe(LEARN_TYPE, overrides)  # before torch is imported, so that errors are reported at once
-    lists = {name: read_words(path, spaces=True).words for name, path in files.items()}
+    lists = {name: _names_in(read_words(path, spaces=True), name) for name, path in files.items()}
     from cige.distant.learn_type import learn_types
 
     result = learn_types(
@@ -91,6 +93,25 @@ def list_files(types: list[str], words: str | None) -> dict[str, str]:
     if missing:
         raise CigeError(f"{missing[0]} has no words: give --words FILE, or {missing[0]}=FILE")
     return files
+
+
+def _names_in(listed: WordList, type_: str) -> list[str]:
+    """The words of a list without the blocked ones, which name nothing; says on stderr what is not used of the file."""
+    from cige.lexicon.user_word import BLOCKING
+
+    tell_incomplete(listed.report)
+    source = listed.report.source
+    names = [(text, label) for text, label, mode in listed.triples() if mode not in BLOCKING]
+    if n_blocked := len(listed.words) - len(names):
+        print(f"cige: {source}: {counted(n_blocked, 'blocked word')} left out", file=sys.stderr)
+    others = sorted({label for _, label in names if label not in (None, type_)})
+    if others:
+        print(
+            f"cige: {source}: labels in the file are ignored ({', '.join(others[:3])}{' ...' if others[3:] else ''}); "
+            f"every word is learnt as {type_}, so leave out those that are not",
+            file=sys.stderr,
+        )
+    return [text for text, _ in names]
 
 
 def _lines(paths: list[str]) -> Iterator[str]:

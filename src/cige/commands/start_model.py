@@ -66,7 +66,9 @@ class StartModel:
     @property
     def option(self) -> str:
         """The option --labels with which the data has the labels of this model, as far as names tell."""
-        return labels_option({**self._labels, **self._proposals})
+        given = {label: self._proposals.get(name, name) for label, name in self._labels.items()}
+        renamed = set(self._labels.values())  # these labels are names that the option gave, and are not in the files
+        return labels_option(given | {label: name for label, name in self._proposals.items() if label not in renamed})
 
     def note_labels(self) -> None:
         """Say on standard error which labels the model knows under other names."""

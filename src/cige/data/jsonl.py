@@ -105,7 +105,12 @@ def load_object(line: str) -> JsonObject:
 
 
 def _array(text: str, name: str) -> list[Any] | None:
-    """The items of a text that is one JSON array; None if it does not begin as one."""
+    """The items of a text that is one JSON array, or the object that a text of several lines is; None for others."""
+    if text.lstrip().startswith("{") and "\n" in text.strip():
+        try:
+            return [json.loads(text)]  # of JSON lines, only the first one is read here
+        except (ValueError, RecursionError):
+            return None
     if not text.lstrip().startswith("["):
         return None
     try:
@@ -234,7 +239,7 @@ def learnable(spans: Sequence[Span], text: str, *, keep_outermost: bool, nested:
         return sorted(set(spans)), []
     if broken := [span for span in spans if span.parts]:
         raise DataError(f"{show_span(broken[0], text)} {NO_GAPS}")
-    outer, dropped = outermost(spans)
+    outer, dropped = outermost(list(dict.fromkeys(spans)))  # an entity that is listed twice is one
     if dropped and not keep_outermost:
         raise DataError(f"{show_span(dropped[0], text)} overlaps another entity; {NO_OVERLAPS}")
     return outer, dropped

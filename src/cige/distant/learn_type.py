@@ -31,9 +31,10 @@ from cige.data.user_words import UserWordRegime
 from cige.distant.labelling import drawn_words, labelled
 from cige.distant.matching import ListMatcher, TextWord
 from cige.distant.trust import bands_of, trust_by_band, trust_of_words
+from cige.engine.run_folder import RECIPE, refuse_foreign
 from cige.entities.entity import Entity
 from cige.entities.label_facts import learn_max_lengths
-from cige.errors import DataError, LexiconError, ModelError
+from cige.errors import DataError, LexiconError, ModelError, RecipeError
 from cige.folders.atomic import atomic_file
 from cige.json_text import to_json
 from cige.models.model import LatticeModel
@@ -100,12 +101,13 @@ def learn_types(
         LexiconError: a list has no word of two or more characters.
         DataError: the text is empty, or contains no words of a list.
         ModelError: the model already has such a type, or training cannot start from it.
-        RecipeError: the folder contains a run with other words, texts or settings.
+        RecipeError: the folder contains a run with other words, texts or settings, or files of something else.
     """
     if recipe.start_from is None:
         raise ModelError("learning types needs a model to start from; the recipe has no start_from")
     if n_rounds < 1:
         raise ValueError(f"given n_rounds={n_rounds}; expected 1 or more")
+    _check_folder(Path(output_dir))
     base = NER.from_pretrained(start_folder(recipe.start_from))
     _check_types(lists, base)
     words = {name: _usable_words(name, listed) for name, listed in lists.items()}
@@ -213,6 +215,12 @@ class _RawText:
         counts = self.counts[name]
         mean = sum(self.trust[name][word] * n for word, n in counts.items()) / counts.total()
         return LearntType(name, self.n_listed[name], len(counts), counts.total(), mean, n_labelled)
+
+
+def _check_folder(folder: Path) -> None:
+    if (folder / RECIPE).exists():  # only the folders of rounds have one
+        raise RecipeError(f"{folder} holds a training run, whose model would be replaced; give a new folder")
+    refuse_foreign(folder, files_of_run=("text1", "round1"))
 
 
 def _check_types(lists: Mapping[str, Sequence[str]], base: NER) -> None:

@@ -35,6 +35,7 @@ BAD_COUNT = "count is not a whole number"
 UNCLOSED = 'quote (") that is not closed'
 NO_HEADER = "looks like a header; name its columns word, label, mode and count"
 NOT_FIRST = "states the separator, which only the first line may do; remove it, or give joined files one by one"
+MODE_AS_LABEL = "a mode in the column of labels (leave that column empty, and give the mode in the next one)"
 TOO_MANY = f"more columns than {', '.join(COLUMNS)}"
 LABEL_OF_POS = {"nr": "PER", "nrt": "PER", "nrfg": "PER", "ns": "LOC", "nt": "ORG", "nz": None}
 """The labels that jieba's parts of speech of names mean; nz are names of other kinds."""
@@ -199,6 +200,8 @@ def _row_reader(names: Sequence[str], delimiter: str, quotes: bool, *, is_named:
         number = count_in(count)
         if count and number is None:
             return Entry(line, word, problem=BAD_COUNT)
+        if not is_named and label in MODES and len(row) == 2:  # `word<TAB>block` would find what it shall block
+            return Entry(line, word, problem=MODE_AS_LABEL)
         return _entry(line, word, label, value.get("mode", ""), number)
 
     return read

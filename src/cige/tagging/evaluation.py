@@ -93,10 +93,10 @@ def evaluate(
         written = {(labels or {}).get(span.label, span.label) for s in sentences for span in s.spans}
         request = with_silent_labels(Request.of(**options), written, ner.labels, ner.label_facts)
         options["labels"] = request.labels
-        if data_labels_only:
-            options["labels"] = sorted(written.intersection(_labels_of(ner, options)))
-    reported = _labels_of(ner, options)
-    gold = map_labels([s.spans for s in sentences], labels or {}, model_labels=reported)
+    known = reported = _labels_of(ner, options)
+    if data_labels_only and isinstance(ner, EntityFinder):
+        reported = options["labels"] = sorted(written.intersection(known))
+    gold = map_labels([s.spans for s in sentences], labels or {}, model_labels=known)
     texts = [s.text for s in sentences]
     begin = time.perf_counter()
     predicted = list(ner.pipe(texts, batch_size=batch_size, **(options if isinstance(ner, EntityFinder) else {})))

@@ -12,7 +12,7 @@ from cige.errors import DataError
 def test_brat_joins_fragments_at_line_breaks_alone(tmp_path):
     write_documents(tmp_path / "b", [Document("北京\n大学在", (Span(0, 5, "ORG"),))], format="brat")
     assert (tmp_path / "b" / "000001.ann").read_text(encoding="utf-8") == "T1\tORG 0 2;3 5\t北京 大学\n"
-    (tmp_path / "b" / "000001.ann").write_text("T1\tORG 0 1;3 5\tx\n#1\tnote\nR1\tr A:T1\n", encoding="utf-8")
+    (tmp_path / "b" / "000001.ann").write_text("T1\tORG 0 1;3 5\t北 大学\n#1\tnote\nR1\tr A:T1\n", encoding="utf-8")
     assert read_documents(tmp_path / "b")[0].spans == (Span(0, 5, "ORG", ((0, 1), (3, 5))),)
     with pytest.raises(DataError, match="there already"):
         write_documents(tmp_path / "b", [], format="brat")
@@ -35,6 +35,24 @@ def test_brat_holds_the_parts_of_an_entity_as_fragments(tmp_path):
         gapped = Span(parts[0][0], parts[1][1], "OPERATION", parts)
         with pytest.raises(DataError, match="a gap of nothing but whitespace, which is no gap in brat"):
             write_documents(tmp_path / "c", [Document(text, (gapped,))], format="brat")
+
+
+def test_the_text_of_an_entity_is_checked(tmp_path):
+    (tmp_path / "a.txt").write_text("张桂梅在\n华坪县。", encoding="utf-8")
+    ann = tmp_path / "a.ann"
+    for line in (
+        "PER 0 3\t张桂梅",
+        "PER 0 3",
+        "PER 0 3\t",
+        "X 2 8\t梅在 华坪县",
+        "X 2 8\t梅在",
+    ):  # the last one: to the break
+        ann.write_text(f"T1\t{line}\n", encoding="utf-8")
+        assert len(read_documents(tmp_path)[0].spans) == 1
+    for line in ("LOC 4 7\t华坪县", "X 2 8\t在"):  # as if the line break were no character
+        ann.write_text(f"T1\t{line}\n", encoding="utf-8")
+        with pytest.raises(DataError, match=r"a\.ann, line 1: the text of (LOC|X) is '(华坪县|在)', but \["):
+            read_documents(tmp_path)
 
 
 def test_brat_refuses_a_text_that_would_be_read_without_its_first_character(tmp_path):

@@ -194,6 +194,11 @@ def test_what_cannot_be_read_or_written_is_told(tmp_path):
         '{"start": 0, "end": 2, "text": "上海", "labels": ["LOC"]}}]}]}]',
         "label-studio",
     )
+    assert "the text of LOC is '上海', but [2, 4) of the sentence is '京。'" in refused(  # and not offsets of UTF-16
+        '[{"data": {"text": "😀北京。"}, "annotations": [{"result": [{"type": "labels", "value": '
+        '{"start": 2, "end": 4, "text": "上海", "labels": ["LOC"]}}]}]}]',
+        "label-studio",
+    )
     assert "not JSON" in refused("[{]", "displacy") and "record 1: 1 fields, expected 2" in refused(
         "text,id\na\n", "csv"
     )
@@ -208,6 +213,8 @@ def test_what_cannot_be_read_or_written_is_told(tmp_path):
         write_documents(tmp_path / "x.tsv", [Document("a\tb")])
     with pytest.raises(DataError, match="number 1: LOC at"):
         write_documents(tmp_path / "x.jsonl", [Document("a", (Span(0, 2, "LOC"),))])
+    (tmp_path / "empty.txt").write_text("", encoding="utf-8")
+    assert read_documents(tmp_path / "empty.txt") == []
     (tmp_path / "t.jsonl").write_text('{"data": {"text": "a"}}', encoding="utf-8")
     with pytest.raises(DataError, match="no labelled text in it, of 1 text;"):
         read_sentences(tmp_path / "t.jsonl")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from cige.data.documents.document import Document, ReadingOptions, checked
 from cige.data.documents.folders import visible_files
-from cige.data.jsonl import make_span, with_parts
+from cige.data.jsonl import check_surface, make_span, with_parts
 from cige.data.sentence import Span, show_span
 from cige.data.text_files import error_context, has_surrogate, read_text
 from cige.errors import DataError
@@ -21,7 +21,7 @@ from cige.folders.atomic import atomic_folder
 
 _BREAKS = re.compile(r"[\r\n]+")
 _LABEL = re.compile(r"[^\s]+")
-_ENTITY = re.compile(r"T\S+\t(\S+) (\d+ \d+(?:;\d+ \d+)*)(?:\t.*)?", re.DOTALL)
+_ENTITY = re.compile(r"T\S+\t(\S+) (\d+ \d+(?:;\d+ \d+)*)(?:\t(.*))?", re.DOTALL)
 
 
 def read_brat(path: Path, options: ReadingOptions) -> list[Document]:
@@ -83,7 +83,13 @@ def _span(line: str, text: str) -> Span:
         else:
             parts.append([start, end])
     span = make_span(parts[0][0], parts[-1][1], match[1], text)
-    return with_parts(span, parts if len(parts) > 1 else None)
+    span = with_parts(span, parts if len(parts) > 1 else None)
+    # brat writes blanks for line breaks and gaps; other tools write line breaks, where what they show is cut off here.
+    shown, expected = ("".join(part.split()) for part in (match[3] or "", span.text_in(text)))
+    is_shown = expected.startswith(shown) if "\n" in span.text_in(text) or not shown else expected == shown
+    if not is_shown:
+        check_surface(span, match[3], text)
+    return span
 
 
 def _line(number: int, span: Span, text: str) -> str:

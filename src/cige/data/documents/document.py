@@ -122,7 +122,7 @@ def json_values(text: str, name: str) -> list[tuple[int, Any]]:
     if not text.strip():
         return []  # no documents were written
     is_one_line = "\n" not in text.strip()
-    if text.lstrip()[:1] == "[" or is_one_line:
+    if text.lstrip()[:1] in ("[", "{") or is_one_line:  # the first of several lines that are objects ends it at once
         try:
             parsed = json.loads(text)
         except (ValueError, RecursionError) as error:

@@ -30,7 +30,8 @@ DOCSTART = "-DOCSTART-"
 
 def read_txt(path: Path, options: ReadingOptions) -> list[Document]:
     """Read one unlabelled text per line."""
-    lines = read_text(path).removesuffix("\n").split("\n")
+    content = read_text(path)
+    lines = content.removesuffix("\n").split("\n") if content else []
     return [Document(line.removesuffix("\r"), is_labelled=False, line=n) for n, line in enumerate(lines, 1)]
 
 

@@ -147,7 +147,7 @@ def _spans(values: Any, text: str) -> tuple[Span, ...]:
         entries += [given | {"label": label} for label in labels]
     try:
         return read_spans(entries, text)
-    except DataError:
+    except DataError as wrong:
         if max(text, default="") <= "\uffff":
             raise
         to_units = utf16_offsets(text)
@@ -155,4 +155,7 @@ def _spans(values: Any, text: str) -> tuple[Span, ...]:
         for entry in entries:
             units = {name: entry.get(name) for name in ("start", "end")}
             entry |= {name: places.get(unit) if type(unit) is int else None for name, unit in units.items()}
-        return read_spans(entries, text)
+        try:
+            return read_spans(entries, text)
+        except DataError:
+            raise wrong from None  # with the offsets of the file
