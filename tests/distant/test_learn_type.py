@@ -83,6 +83,8 @@ def test_mistakes_are_named(base: Path, tmp_path: Path) -> None:
         learn({"GAME": GAMES}, ["", " "])
     with pytest.raises(DataError, match=r"'A\|B': expected a name"):
         learn({"A|B": GAMES}, TEXTS)
+    with pytest.raises(DataError, match="'O': expected a name"):
+        learn({"O": GAMES}, TEXTS)
     with pytest.raises(DataError, match="no type to learn"):
         learn({}, TEXTS)
     with pytest.raises(ModelError, match="no start_from"):

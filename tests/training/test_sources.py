@@ -112,6 +112,14 @@ def test_labels_that_only_development_sentences_have_are_told(tmp_path: Path) ->
         warn_of_misleading_scores(read_sources(data)[0])
 
 
+@pytest.mark.parametrize("label", ["O", "*", "PER|O"])
+def test_labels_that_mean_something_else_are_refused(tmp_path: Path, label: str) -> None:
+    train = tmp_path / "train.jsonl"
+    write_sentences(train, [Sentence("张三说", (Span(0, 2, "PER"),)), Sentence("北京", (Span(0, 2, label),))])
+    with pytest.raises(DataError, match=r"have the label '[O*]', which cannot be learned: .*\(--labels '[O*]=NAME'\)"):
+        read_sources(DataConfig(train=str(train), dev=str(train)))
+
+
 def test_development_sentences_without_entities_are_told(tmp_path: Path) -> None:
     train, dev = tmp_path / "train.jsonl", tmp_path / "dev.jsonl"
     write_sentences(train, [Sentence("张三说", (Span(0, 2, "PER"),))])

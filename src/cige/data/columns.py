@@ -65,7 +65,7 @@ def parse_columns(text: str, *, name: str, scheme: str = "auto", repair_tags: bo
         more = f" (the first of {len(repairs)} such lines)" if len(repairs) > 1 else ""
         raise DataError(
             f"{name}, line {repairs[0].line}: {one_line(repairs[0].what)}{more}; correct the file, or read it with "
-            "repair=True"
+            "repair=True (--repair)"
         )
     return LabelledFile(tuple(sentences), scheme.lower(), tuple(repairs))
 

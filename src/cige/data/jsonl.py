@@ -27,7 +27,8 @@ from cige.text.utf16 import utf16_offsets
 
 NO_OVERLAPS = (
     "a character can have only one tag: train with `head: pair_grid`, which finds nested entities, correct the file, "
-    "or read it with repair=True, which keeps the outermost (`cige convert FILE OUTPUT --repair` writes them)"
+    "or read it with repair=True (--repair), which keeps the outermost (`cige convert FILE OUTPUT --repair` writes "
+    "them)"
 )
 NO_GAPS = "is discontinuous; only `head: pair_grid` with pair_grid.scores: relations learns such entities"
 _CODE_POINTS = "offsets count code points, from 0"

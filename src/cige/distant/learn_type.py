@@ -37,6 +37,7 @@ from cige.entities.label_facts import learn_max_lengths
 from cige.errors import DataError, LexiconError, ModelError, RecipeError
 from cige.folders.atomic import atomic_file
 from cige.json_text import to_json
+from cige.lexicon.user_word import RESERVED_LABELS
 from cige.models.model import LatticeModel
 from cige.tagging.windows import read_windows
 from cige.text.counted import counted
@@ -227,8 +228,11 @@ def _check_types(lists: Mapping[str, Sequence[str]], base: NER) -> None:
     if not lists:
         raise DataError("no type to learn; expected a type and a list of words")
     for name in lists:
-        if not name or name != name.strip() or {EITHER, DOUBT} & set(name):
-            raise DataError(f"the type {name!r}: expected a name such as GADGET, without {EITHER} and {DOUBT}")
+        if not name or name != name.strip() or {EITHER, DOUBT} & set(name) or name in RESERVED_LABELS:
+            expected = (
+                f"expected a name such as GADGET, without {EITHER} and {DOUBT}, and not {' or '.join(RESERVED_LABELS)}"
+            )
+            raise DataError(f"the type {name!r}: {expected}")
         if name in base.labels:
             raise ModelError(
                 f"the model finds {name} already (it knows {', '.join(base.labels)}); call the new type by another "

@@ -61,8 +61,8 @@ def claim(folder: Path, recipe: Any, *, seed: int, resume: bool, load: Callable[
         changed = changes_since(folder, recipe, seed=seed, load=load)
         if changed:
             raise RecipeError(
-                f"{folder} holds a run with other settings: now {', '.join(changed)}; choose another output folder, or "
-                "start over with resume=False (--no-resume)"
+                f"{folder} holds a run with other settings: now {', '.join(changed)}; choose another output folder, "
+                "delete this one, or start over with resume=False (--no-resume)"
             )
         return
     discard_checkpoints(folder)

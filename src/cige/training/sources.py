@@ -18,6 +18,7 @@ from cige.data.sentence import EITHER, OPEN, Sentence, Span
 from cige.data.source_types import SourceTypes, TypeTree, default_labels, read_types
 from cige.data.tag_sets import GoldTags, TagSets
 from cige.errors import DataError, RecipeError
+from cige.lexicon.user_word import RESERVED_LABELS
 from cige.text.counted import counted
 from cige.training.dataset import SourceMix
 from cige.training.files import find_file
@@ -58,7 +59,7 @@ def read_sources(
     if not data.sources:
         train, dev = read_data(data, data_dir, nested=nested)
         parts = {label for written in labels_of(train) for label in written.split(EITHER)}
-        return [Source(data.dataset or "dev", train, dev)], sorted(parts - {OPEN})
+        return [Source(data.dataset or "dev", train, dev)], _learnable(parts - {OPEN})
     assert data.types is not None
     shipped = _SHIPPED / f"{data.types}.yaml"
     types, tree = read_types(shipped if shipped.is_file() else find_file(data.types, data_dir))
@@ -68,7 +69,18 @@ def read_sources(
         raise RecipeError(f"data.types: {data.types} does not describe {', '.join(unknown)}; it has {', '.join(types)}")
     sources = [_read_source(name, config, types[name], tree, data_dir) for name, config in used.items()]
     labels = list(data.labels) or default_labels([types[name] for name in used], tree)
-    return sources, sorted(labels)
+    return sources, _learnable(labels)
+
+
+def _learnable(labels: Iterable[str]) -> list[str]:
+    """The labels, sorted. Raises a DataError if one of them means something else to a tagger."""
+    if reserved := sorted(set(labels).intersection(RESERVED_LABELS)):
+        raise DataError(
+            f"the training sentences have the label {reserved[0]!r}, which cannot be learned: '*' stands for types "
+            f"that a model does not know, and 'O' for text outside of entities; rename it (--labels "
+            f"'{reserved[0]}=NAME')"
+        )
+    return sorted(labels)
 
 
 def warn_of_misleading_scores(sources: Sequence[Source]) -> None:

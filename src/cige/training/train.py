@@ -108,8 +108,8 @@ def _check_inputs(recipe: Recipe, data_dir: str | Path | None, result: TrainResu
         pass
     if what:
         raise RecipeError(
-            f"{result.folder} holds a finished run {what}; choose another output folder, or start over with "
-            "resume=False (--no-resume)"
+            f"{result.folder} holds a finished run {what}; choose another output folder, delete this one, or start "
+            "over with resume=False (--no-resume)"
         )
 
 
