@@ -5,10 +5,14 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import pytest
+
 from cige import load
 from cige.cli import main
+from cige.errors import ModelError
 from cige.folders import hub
 from cige.folders.hub import model_folder
+from cige.folders.kinds import ONNX
 from cige.json_text import to_json
 
 EXAMPLES = str(Path(__file__).parents[2] / "examples/train.jsonl")
@@ -53,3 +57,18 @@ def test_a_change_of_the_installed_model_is_told(tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(hub.SHIPPED, "bundled", tmp_path / "model")
     assert main(argv) == 0
     assert "is part of the installed cige" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", [ONNX, "cige tuned model"])
+def test_a_precision_is_asked_for_only_where_there_is_a_choice(kind, tmp_path, capsys, monkeypatch):
+    """Other models were refused for a precision that nobody had given, instead of being calibrated or told why not."""
+    given = {}
+
+    def opened(folder, **options):
+        given.update(options)
+        raise ModelError("as the kind decides")
+
+    monkeypatch.setattr("cige.api.load", opened)
+    (tmp_path / "manifest.json").write_text(to_json({"kind": kind}), encoding="utf-8")
+    assert main(["calibrate", str(tmp_path), EXAMPLES]) == 2
+    assert "as the kind decides" in capsys.readouterr().err and given["precision"] == "auto"

@@ -9,7 +9,7 @@ import pytest
 from tiny import TEXT
 
 from cige.cli import main
-from cige.commands.options import at_least, minutes, origin, port, seconds, share
+from cige.commands.options import at_least, minutes, origin, port, seconds, seed, share
 from cige.folders.manifest import MANIFEST
 
 
@@ -27,6 +27,7 @@ def test_a_manifest_that_makes_no_sense_is_told(manifest, tmp_path, capsys):
         (seconds, {"0.5": 0.5}, ["0", "-1", "inf", "nan", "x"], "seconds, more than 0"),
         (minutes, {"0": 0.0}, ["-1", "inf", "nan", "x"], "minutes, at least 0"),
         (port, {"0": 0, "65535": 65_535}, ["-1", "65536", "http", "80.0"], "a port from 0 to 65535"),
+        (seed, {"0": 0, "20261127": 20_261_127}, ["-1", "1.0", str(2**63)], "a whole number from 0 to 2^63 - 1"),
         (share, {"0": 0.0, "1": 1.0}, ["-0.1", "1.1", "nan", "x"], "a number from 0 to 1"),
         (
             origin,

@@ -33,6 +33,10 @@ def train(corpus, out, **settings):
     return trained, table
 
 
+def test_a_seed_beyond_32_bits(corpus, tmp_path):
+    train(corpus, tmp_path / "out", seed=2**40 + 7)  # it was an error of NumPy
+
+
 def test_characters(corpus, tmp_path):
     trained, table = train(corpus, tmp_path / "out")
     assert trained.path == tmp_path / "out" / "char.npz"

@@ -166,3 +166,10 @@ def test_names_of_runs() -> None:
     assert [default_name(n) for n in ("weibo/soft_lexicon", "search/table6", "own_data", "runs/a.b.yaml")] == [
         *("weibo-soft-lexicon", "table6", "own-data", "a.b"),
     ]
+
+
+def test_a_recipe_that_is_missing_names_the_file_that_extends_it(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text("extends: nowhere.yaml\n", encoding="utf-8")
+    assert cli.main(["recipes", "show", str(path)]) == 2
+    assert f"no such recipe (extended by {path})" in capsys.readouterr().err

@@ -119,3 +119,9 @@ def test_bad_spaces_are_told_before_any_training(recipe: Path, tmp_path: Path, t
     (tmp_path / "space.yaml").write_text("model.n_heads: 4\n", encoding="utf-8")
     with pytest.raises(RecipeError, match="expected a list of values"):
         read_space(tmp_path / "space.yaml")
+
+
+def test_seeds_of_any_size_choose(recipe: Path, tmp_path: Path, trained: list) -> None:
+    """Optuna takes seeds of 32 bits; larger products of seed and trial were an error of NumPy."""
+    search(recipe, tmp_path / "s", n_trials=2, space=SPACE, seeds=(20_261_127,))
+    assert len(trained) == 2

@@ -179,6 +179,13 @@ def test_damaged_checkpoint_is_named(data_dir: Path, tmp_path: Path, name: str, 
         run(data_dir, tmp_path)
 
 
+def test_missing_best_weights_are_told_before_training_goes_on(data_dir: Path, tmp_path: Path) -> None:
+    interrupted(data_dir, tmp_path, step=8)
+    (tmp_path / "best.safetensors").unlink()
+    with pytest.raises(ModelError, match=r"best\.safetensors: missing, the best weights so far"):
+        run(data_dir, tmp_path)
+
+
 @pytest.mark.parametrize("name", ["ner/tiny/train.bmes", "ner/tiny/dev.bmes", "vectors/word.npz", "lexicon/words.txt"])
 def test_other_data_than_at_the_start_is_refused(data_dir: Path, tmp_path: Path, name: str) -> None:
     recipe = replace(interrupted_training.RECIPE, lexicon=LexiconConfig("lexicon/words.txt"))

@@ -22,6 +22,7 @@ from cige.commands.evaluate import add_label_option, read_label_map
 from cige.commands.label_proposals import check_labels
 from cige.commands.options import add_repair_option, add_types_option, at_least, make_console
 from cige.errors import DataError, ModelError
+from cige.folders.kinds import GRID_TAGGER, TAGGER
 from cige.folders.manifest import kind_of, refuse_to_replace, saving, update_manifest
 
 
@@ -54,7 +55,8 @@ def run(args: argparse.Namespace) -> None:
 
     folder = model_folder(args.model)
     output = None if args.output is None else _output(Path(args.output), folder)
-    ner = load(folder, device=args.device, precision="float32")
+    exact = "float32" if kind_of(folder) in (TAGGER, GRID_TAGGER) else "auto"  # only these have a choice
+    ner = load(folder, device=args.device, precision=exact)
     if not isinstance(ner, NER):
         raise ModelError(
             f"{args.model}: models of `cige lattice-bert finetune` cannot be calibrated; give a model of `cige train`"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 
-from cige.commands.options import flat_tagger_folder, folder_bytes
+from cige.commands.options import at_least, flat_tagger_folder, folder_bytes, refuse_own_folder
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -16,12 +16,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("output", help="folder to write")
     parser.add_argument(
         "--n-words",
-        type=int,
+        type=at_least(0),
         default=132_000,
         help="number of words to keep, the most frequent ones (default %(default)s)",
     )
     parser.add_argument(
-        "--n-bigrams", type=int, default=125_000, help="number of bigrams to keep (default %(default)s)"
+        "--n-bigrams", type=at_least(0), default=125_000, help="number of bigrams to keep (default %(default)s)"
     )
     parser.add_argument(
         "--dtype", choices=["int8", "float16"], default="int8", help="number type of the embedding tables"
@@ -38,6 +38,7 @@ def run(args: argparse.Namespace) -> None:
     names = parse_label_map(args.labels)
     listed = None if args.names is None else NamesList.read(args.names)
     folder = flat_tagger_folder(args.model)
+    refuse_own_folder(args.output, folder)
     from cige.models.model import LatticeModel
     from cige.models.trim import rename_labels, trim
 

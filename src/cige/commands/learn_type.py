@@ -21,7 +21,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cige.commands.options import add_no_resume_option, add_set_option, at_least, tell_incomplete
+from cige.commands.options import add_no_resume_option, add_set_option, at_least, seed, tell_incomplete
 from cige.commands.texts import sentences_of
 from cige.errors import CigeError, DataError
 from cige.text.counted import counted
@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", "-m", metavar="M", help="model folder to start from (default: the bundled model)")
     parser.add_argument("--rounds", type=at_least(1), default=2, metavar="N", help="rounds of training (default: 2)")
     add_set_option(parser)
-    parser.add_argument("--seed", type=int, default=1, help="(default: 1)")
+    parser.add_argument("--seed", type=seed, default=1, help="(default: 1)")
     parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"), help="(default: auto)")
     add_no_resume_option(parser)
     parser.set_defaults(run=run)

@@ -200,6 +200,12 @@ def flat_tagger_folder(model: str | None) -> Path:
     return folder
 
 
+def refuse_own_folder(output: str, folder: Path) -> None:
+    """Raise a ModelError if a changed copy of the model in `folder` would replace the model itself."""
+    if os.path.realpath(folder) == os.path.realpath(output):
+        raise ModelError(f"{output}: the folder of the model itself, which its copy would replace; give another folder")
+
+
 def make_console() -> Console:
     """The console for tables, as wide as the terminal, or 120 columns for a pipe or a file."""
     from rich.console import Console
@@ -244,6 +250,7 @@ def at_least(minimum: int) -> Callable[[str], int]:
 port = _checked(int, lambda number: 0 <= number <= 65_535, "a port from 0 to 65535")
 seconds = _checked(float, lambda number: 0 < number < math.inf, "seconds, more than 0")
 minutes = _checked(float, lambda number: 0 <= number < math.inf, "minutes, at least 0")
+seed = _checked(int, lambda number: 0 <= number < 2**63, "a whole number from 0 to 2^63 - 1")
 share = _checked(float, lambda number: 0 <= number <= 1, "a number from 0 to 1")
 _ORIGIN = re.compile(r"\*|[a-z][a-z0-9+.-]*://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?")
 

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from cige.commands.options import at_least, share
+from cige.commands.options import at_least, seed, share
 from cige.commands.texts import add_source_argument, sentences_of
 from cige.errors import DataError, ModelError
 from cige.text.counted import counted
@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--chars", type=at_least(1), nargs=2, default=(8, 120), metavar=("MIN", "MAX"), help="length (8 120)"
     )
     parser.add_argument("--n", type=at_least(1), metavar="N", help="stop after this many sentences")
-    parser.add_argument("--seed", type=int, default=1, help="seed of the selection (default: 1)")
+    parser.add_argument("--seed", type=seed, default=1, help="seed of the selection (default: 1)")
     parser.set_defaults(run=run)
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 
-from cige.commands.options import at_least
+from cige.commands.options import at_least, seed
 from cige.commands.train import add_recipe_options
 
 
@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", "-o", required=True, metavar="FOLDER", help="folder of the search")
     parser.add_argument("--n-trials", type=at_least(1), default=20, metavar="N", help="number of trials (default: 20)")
     parser.add_argument("--space", metavar="FILE", help="YAML file of settings and their values (default: Table 6)")
-    parser.add_argument("--seeds", type=int, nargs="+", default=[1], help="training seeds of each trial (default: 1)")
+    parser.add_argument("--seeds", type=seed, nargs="+", default=[1], help="training seeds of each trial (default: 1)")
     parser.set_defaults(run=run)
 
 

@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cige.commands.exit_codes import INTERRUPTED
-from cige.commands.options import add_model_options, add_request_options, at_least, load_finder, request_of
+from cige.commands.options import add_model_options, add_request_options, at_least, load_finder, request_of, seed
 from cige.commands.texts import sentences_of
 from cige.errors import DataError
 from cige.text.counted import counted
@@ -80,7 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="skip shorter and longer sentences (default: 5 200)",
     )
     parser.add_argument("--no-labels", action="store_true", help="write the sentences without the model's labels")
-    parser.add_argument("--seed", type=int, default=1, help="seed for samples and ties (default: 1)")
+    parser.add_argument("--seed", type=seed, default=1, help="seed for samples and ties (default: 1)")
     add_model_options(parser)
     add_request_options(parser, recall=False)
     parser.set_defaults(run=run)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cige.commands.evaluate import add_label_option, read_label_map
-from cige.commands.options import add_no_resume_option, add_set_option
+from cige.commands.options import add_no_resume_option, add_set_option, seed
 from cige.errors import CigeError
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "separated by spaces or commas; NAME= leaves a label out",
     )
     parser.add_argument("--output", "-o", required=True, metavar="FOLDER", help="folder of the run")
-    parser.add_argument("--seed", type=int, default=1, help="(default: 1)")
+    parser.add_argument("--seed", type=seed, default=1, help="(default: 1)")
     add_no_resume_option(parser)
     parser.set_defaults(run=run)
 

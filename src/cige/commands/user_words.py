@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 
 from cige.commands.evaluate import add_data_options
 from cige.commands.label_proposals import check_labels
-from cige.commands.options import MODEL_HELP, add_model_options, load_ner, make_console
+from cige.commands.options import MODEL_HELP, add_model_options, load_ner, make_console, seed
 from cige.json_text import to_json
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="word lists to try separately, with labels and modes if they have them",
     )
-    parser.add_argument("--seed", type=int, default=0, help="seed of the random n-grams (default: 0)")
+    parser.add_argument("--seed", type=seed, default=0, help="seed of the random n-grams (default: 0)")
     parser.add_argument("--figure", metavar="FILE", help="draw the table as a bar chart, in a .svg, .png or .pdf file")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.set_defaults(run=run)

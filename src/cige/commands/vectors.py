@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 
 from cige.commands.lexicon import open_lexicon
-from cige.commands.options import at_least
+from cige.commands.options import at_least, seed
 from cige.text.counted import counted
 
 UNITS = ("char", "bigram", "word")
@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     train.add_argument("--epochs", type=at_least(1), default=5, metavar="N", help="passes over the text (default: 5)")
     train.add_argument("--min-count", type=at_least(1), default=3, metavar="N", help="minimum count of a unit (3)")
     train.add_argument("--lexicon", metavar="LEXICON", help="lexicon whose words are added to the segmenter")
-    train.add_argument("--seed", type=int, default=0, help="(default: 0)")
+    train.add_argument("--seed", type=seed, default=0, help="(default: 0)")
     train.add_argument(
         "--workers", type=at_least(1), default=1, metavar="N", help="threads; several are not reproducible (default: 1)"
     )

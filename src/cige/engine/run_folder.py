@@ -41,6 +41,7 @@ class RunResult:
 R = TypeVar("R", bound=RunResult)
 
 RECIPE, RESULT, BEST, MODEL = "recipe.yaml", "result.json", "best.safetensors", RUN_MODEL
+SHORT_MODEL = f"{MODEL}-short"  # of runs with two phases, after the first
 SCORES, USER_WORDS, SPEED = "scores.json", "user_words.json", "speed.json"  # results of a comparison
 _SEED = "# seed: "
 
@@ -58,7 +59,12 @@ def claim(folder: Path, recipe: Any, *, seed: int, resume: bool, load: Callable[
     refuse_foreign(folder)
     path = folder / RECIPE
     if (resume or is_restart()) and path.is_file() and _holds_training(folder):
-        changed = changes_since(folder, recipe, seed=seed, load=load)
+        try:
+            changed = changes_since(folder, recipe, seed=seed, load=load)
+        except RecipeError as reason:
+            raise RecipeError(
+                f"{folder} holds a run of another kind or version ({reason}); choose another output folder"
+            ) from None
         if changed:
             raise RecipeError(
                 f"{folder} holds a run with other settings: now {', '.join(changed)}; choose another output folder, "
@@ -68,8 +74,8 @@ def claim(folder: Path, recipe: Any, *, seed: int, resume: bool, load: Callable[
     discard_checkpoints(folder)
     for name in (RESULT, BEST, SCORES, USER_WORDS, SPEED):
         (folder / name).unlink(missing_ok=True)
-    for made in (*folder.glob(f"{MODEL}*"), folder / CURVES):
-        shutil.rmtree(made, ignore_errors=True)
+    for made in (MODEL, SHORT_MODEL, CURVES):
+        shutil.rmtree(folder / made, ignore_errors=True)
     with atomic_file(path) as aside:
         aside.write_text(f"{_SEED}{seed}\n{dump_yaml(recipe)}", encoding="utf-8")
 
@@ -84,6 +90,10 @@ def refuse_foreign(folder: Path, *, files_of_run: Collection[str] = ()) -> None:
     if path is not None:
         where = "" if path == folder else f"{folder}: "
         raise RecipeError(f"{where}{path} is a file; expected a folder for the files of the run, give a new name")
+    if (folder / RECIPE).is_file() and not _first_line(folder / RECIPE).startswith(_SEED):
+        raise RecipeError(
+            f"{folder / RECIPE}: no run wrote this file, and a new run would replace it; give a new folder"
+        )
     if not folder.is_dir() or any((folder / name).exists() for name in (RECIPE, *files_of_run)):
         return
     foreign = sorted(p.name for p in folder.iterdir() if p.name[0] != "." and p.suffix != ".log")
@@ -96,7 +106,7 @@ def changes_since(folder: Path, recipe: Any, *, seed: int, load: Callable[[Path]
     """How a recipe and seed differ from those of the run in a folder; RecipeError if `load` refuses its recipe."""
     path = folder / RECIPE
     changed = differences(load(path), recipe)
-    first_line = path.read_text(encoding="utf-8").partition("\n")[0]
+    first_line = _first_line(path)
     if first_line != f"{_SEED}{seed}":
         changed.insert(0, f"seed {seed} (was {first_line.removeprefix(_SEED)})")
     return changed
@@ -134,8 +144,12 @@ def read_result(folder: str | Path, kind: type[R]) -> R:
         raise CigeError(f"{folder / RESULT}: not the result of a finished run ({reason})") from reason
 
 
+def _first_line(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="replace").partition("\n")[0]
+
+
 def _holds_training(folder: Path) -> bool:
-    return any(next(folder.glob(name), None) for name in (RESULT, BEST, f"{MODEL}*", f"{PREFIX}*"))
+    return any(next(folder.glob(name), None) for name in (RESULT, BEST, MODEL, SHORT_MODEL, f"{PREFIX}*"))
 
 
 def differences(old: Any, new: Any) -> list[str]:

@@ -134,11 +134,17 @@ class Trainer:
 
         Raises:
             CigeError: a loss or gradient is not finite, or writing failed; what was saved before is untouched.
+            ModelError: the best weights of a run that continues are missing.
         """
         self._end += objective.n_steps
         state = self.state
         if self._is_over():
             return True
+        if objective.keeps_best and state.best is not None and not (self._folder / BEST).is_file():
+            raise ModelError(
+                f"{self._folder / BEST}: missing, the best weights so far, which the end of the run needs; bring it "
+                "back, or start the run over with resume=False (--no-resume)"
+            )
         self.network.train()
         self._bar.start(state.step)
         self._curves.start(state.step)

@@ -83,7 +83,7 @@ def train_vectors(
             negative=negative,
             min_count=min_count,
             sg=1,
-            seed=seed,
+            seed=seed % 2**32,  # what NumPy's older generators take
             workers=workers,
             hashfxn=_stable_hash,
         )

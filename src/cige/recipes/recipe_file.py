@@ -44,7 +44,7 @@ def read_recipe_file(
 
 def shipped_base(recipe: str | Path) -> str | None:
     """The shipped recipe that `recipe` is or extends first; None if a file extends none."""
-    name = _as_text(recipe)
+    name, extended_by = _as_text(recipe), None
     seen = set()
     while name not in shipped():
         if name in seen:
@@ -53,10 +53,10 @@ def shipped_base(recipe: str | Path) -> str | None:
         try:
             base = read_layer(Path(name), called=name).values.get(EXTENDS)
         except FileNotFoundError:
-            raise RecipeError(no_such_recipe(name)) from None
+            raise RecipeError(no_such_recipe(name, extended_by=extended_by)) from None
         if not isinstance(base, str):
             return None
-        name = base if base in shipped() else str(Path(name).parent / base)
+        extended_by, name = Path(name), base if base in shipped() else str(Path(name).parent / base)
     return name
 
 

@@ -150,7 +150,7 @@ def _next_choice(
     tried = [t.params for t in study.get_trials(deepcopy=False) if t.state == optuna.trial.TrialState.COMPLETE]
     while True:
         number = len(study.get_trials(deepcopy=False))
-        study.sampler = optuna.samplers.RandomSampler(seed=seed * 1_000_003 + number)
+        study.sampler = optuna.samplers.RandomSampler(seed=(seed * 1_000_003 + number) % 2**32)
         trial = study.ask()
         places = {key: trial.suggest_categorical(key, list(range(len(values)))) for key, values in space.items()}
         if places not in tried:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from cige.commands.options import add_no_resume_option, add_set_option
+from cige.commands.options import add_no_resume_option, add_set_option, seed
 from cige.recipes.settings import Settings
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ _SETTINGS = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_shared_options(parser)
     parser.add_argument("--recipe", metavar="RECIPE", help="name or YAML file (default: the task's, finetune/TASK)")
-    parser.add_argument("--seed", type=int, default=1, help="(default: 1)")
+    parser.add_argument("--seed", type=seed, default=1, help="(default: 1)")
     add_no_resume_option(parser)
     parser.set_defaults(run=run)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import argparse
 
-from cige.commands.options import at_least
+from cige.commands.options import at_least, refuse_own_folder, seed
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,17 +31,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="normalised",
         help="how words are added: as in the paper (normalised), or so that a new adapter changes nothing (plain)",
     )
-    parser.add_argument("--seed", type=int, default=1, help="of the adapter's initial weights (default: 1)")
+    parser.add_argument("--seed", type=seed, default=1, help="of the adapter's initial weights (default: 1)")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> None:
+    from cige.folders.hub import model_folder
     from cige.lattice_bert.encoder.pretrained import PretrainedLatticeBert, add_adapter
     from cige.lattice_bert.encoder.word_adapter import WordAdapterConfig
     from cige.lexicon.vectors import VectorTable
     from cige.text.counted import counted
 
-    pretrained, vectors = PretrainedLatticeBert.from_pretrained(args.model), VectorTable.load(args.vectors)
+    folder = model_folder(args.model)
+    refuse_own_folder(args.output, folder)
+    pretrained, vectors = PretrainedLatticeBert.from_pretrained(folder), VectorTable.load(args.vectors)
     config = WordAdapterConfig(
         n_words=args.words or len(vectors),
         word_width=vectors.width,

@@ -17,7 +17,7 @@ from __future__ import annotations
 import argparse
 import os
 
-from cige.commands.options import add_no_resume_option, add_set_option
+from cige.commands.options import add_no_resume_option, add_set_option, seed
 from cige.text.counted import counted
 
 
@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--output", "-o", required=True, metavar="FOLDER", help="folder of the run")
     add_set_option(parser)
-    parser.add_argument("--seed", type=int, default=1, help="(default: 1)")
+    parser.add_argument("--seed", type=seed, default=1, help="(default: 1)")
     parser.add_argument("--device", default="auto", help="auto, cpu or cuda (default: auto)")
     parser.add_argument(
         "--stop-after", type=float, metavar="MINUTES", help="write a checkpoint and stop after this time"

@@ -26,7 +26,7 @@ from cige.engine.history import Record, RunState
 from cige.engine.parallel import is_sharded, whole_weights
 from cige.engine.run import RunKind, Training, run
 from cige.engine.run_config import RunConfig
-from cige.engine.run_folder import MODEL, RunResult
+from cige.engine.run_folder import MODEL, SHORT_MODEL, RunResult
 from cige.engine.trainer import Trainer
 from cige.errors import CigeError, RecipeError
 from cige.lattice_bert.encoder.heads import LatticeBertForPreTraining
@@ -138,7 +138,7 @@ def _begin(
 
     def save_short(trainer: Trainer, number: int) -> None:
         if trainer.state.step == ends[number] < recipe.n_steps:
-            _save_model(model, data, folder / f"{MODEL}-short", recipe, trainer.state, accelerator)
+            _save_model(model, data, folder / SHORT_MODEL, recipe, trainer.state, accelerator)
 
     def finish(trainer: Trainer) -> PretrainResult:
         _save_model(model, data, folder / MODEL, recipe, trainer.state, accelerator)
