@@ -1,6 +1,9 @@
 """NER: text in, entities out, offsets into the user's own string."""
 
+import inspect
+import sys
 import threading
+import typing
 import warnings
 from itertools import pairwise
 
@@ -335,3 +338,12 @@ def test_a_copy_with_no_words_is_independent_too(own_ner):
         assert copy("他来自南京市。") != own_ner("他来自南京市。")
         own_ner.lexicon.remove("南京市")
         assert "海南京" not in [e.text for e in own_ner("我在海南京市")]
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="typing.get_overloads is new in Python 3.11")
+def test_to_a_type_checker_the_models_of_the_package_are_ner() -> None:
+    """`load().lexicon`, as in the documentation, was an error to mypy: some finders have no lexicon."""
+    of_package, of_folder = typing.get_overloads(cige.load)
+    parameters = list(inspect.signature(cige.load).parameters)
+    assert list(inspect.signature(of_package).parameters) == list(inspect.signature(of_folder).parameters) == parameters
+    assert (of_package.__annotations__["return"], of_folder.__annotations__["return"]) == ("NER", "EntityFinder")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from cige.entities.entity import Entity
 from cige.entities.label_facts import LabelFacts
@@ -59,6 +59,16 @@ class Analysis:
         return notebook_page(self.text, [Mark(e.start, e.end, e.label) for e in self.entities], note=note)
 
 
+# fmt: off
+@overload
+def load(path_or_hub_id: Literal["bundled", "research"] | None = None, device: str = "cpu", *, backend: str = "auto",
+         precision: str = "auto", domain: str | None = None, names: Names | None = None, n_threads: int | None = None,
+         **hub_options: Any) -> NER: ...
+@overload
+def load(path_or_hub_id: str | PathLike[str] | None = None, device: str = "cpu", *, backend: str = "auto",
+         precision: str = "auto", domain: str | None = None, names: Names | None = None, n_threads: int | None = None,
+         **hub_options: Any) -> EntityFinder: ...
+# fmt: on
 def load(
     path_or_hub_id: str | PathLike[str] | None = None,
     device: str = "cpu",

@@ -65,6 +65,8 @@ def test_why_no_line_was_kept(models, raw, tmp_path, capsys):
     argv = ["pseudo-label", str(raw), str(tmp_path / "x.jsonl"), "--model", models[0], "--chars", "4", "90"]
     assert main([*argv, "--min-score", "1", "--max-open", "0", "--keep-empty", "0"]) == 2
     assert "with more than 0% of open text (--max-open)" in capsys.readouterr().err
+    assert main([*argv, "--chars", "60", "50"]) == 2
+    assert "expected the smallest number first, such as --chars 50 60" in capsys.readouterr().err
     assert main([*argv, "--chars", "500", "600"]) == 2
     assert "no line of 500 to 600 characters\n" in capsys.readouterr().err
 

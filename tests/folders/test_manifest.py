@@ -13,8 +13,10 @@ from cige.folders.manifest import (
     MANIFEST,
     checking_contents,
     entry_of,
+    kind_of,
     read_manifest,
     refuse_to_replace,
+    saving,
     sha256,
     update_manifest,
     write_manifest,
@@ -178,3 +180,20 @@ def test_what_may_be_replaced(folder, tmp_path):
     (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
     with pytest.raises(ModelError, match="will not be replaced"):
         refuse_to_replace(tmp_path / "dangling", kind="thing", error=ModelError)
+
+
+def test_facts_that_utf8_cannot_hold_are_not_saved(tmp_path: Path) -> None:
+    """Nothing was written then either, but the error was none of cige's."""
+    with pytest.raises(ModelError, match="not saved"), saving(tmp_path / "model", "thing") as aside:
+        aside.mkdir(exist_ok=True)
+        write_manifest(aside, kind="thing", note="\ud800")
+    assert not (tmp_path / "model").exists()
+
+
+def test_a_manifest_is_not_endless(folder: Path) -> None:
+    """A file with holes takes no space on a disk, and took as much memory as it claims to be long."""
+    with open(folder / MANIFEST, "r+b") as file:
+        file.truncate(1 << 34)
+    with pytest.raises(ModelError, match="at most 67,108,864 bytes"):
+        read(folder)
+    assert kind_of(folder) is None

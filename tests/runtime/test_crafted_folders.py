@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -81,6 +82,32 @@ def test_config(folder: Path, name: str) -> None:
     for load in (NativeModel.load, LatticeModel.load):
         with pytest.raises(ModelError):
             load(folder)
+
+
+@pytest.mark.parametrize("distances", [["xx"], ["hh", "a", "ht", "tt"], ["hh", "th", "ht", ""]])
+def test_distances_have_names(folder: Path, distances: list[str]) -> None:
+    """PyTorch opened the folder if there were as many as before, and failed at the first text."""
+    config = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["config"]
+    crafted.sign(folder, config=config | {"distances": distances})
+    for load in (NativeModel.load, LatticeModel.load):
+        with pytest.raises(ModelError, match=r"distances is \["):
+            load(folder)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes and devices among files")
+@pytest.mark.parametrize("name", ["manifest.json", "lexicon/manifest.json", "lexicon/user.json", "model.safetensors"])
+def test_no_device_and_no_pipe_is_read(folder: Path, name: str) -> None:
+    """/dev/zero has no end, so that reading it took all memory, and a pipe that nobody writes to was waited for."""
+    listing = (folder / name).parent / MANIFEST
+    facts = json.loads(listing.read_text(encoding="utf-8"))
+    facts["files"].pop(Path(name).name, None)  # what is not listed is not checked
+    listing.write_text(json.dumps(facts), encoding="utf-8")
+    for put in (lambda path: path.symlink_to("/dev/zero"), os.mkfifo):
+        (folder / name).unlink()
+        put(folder / name)
+        for load in (NativeModel.load, LatticeModel.load):
+            with pytest.raises(ModelError, match=r"a device or a pipe|expected a regular file"):
+                load(folder)
 
 
 def test_a_table_that_only_gazetteers_read_is_not_taken_for_labels(folder: Path) -> None:

@@ -64,10 +64,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     from cige.data import write_sentences
 
+    low, high = args.chars
+    if low > high:
+        raise DataError(f"--chars {low} {high}: expected the smallest number first, such as --chars {high} {low}")
     dropped: Counter[str] = Counter()
     sentences = list(_agreed(args, dropped))
     if not sentences:
-        lines = f"line of {args.chars[0]} to {args.chars[1]} characters"
+        lines = f"line of {low} to {high} characters"
         reasons = "".join(f"; {n:,} {reason}" for reason, n in dropped.items())
         raise DataError(f"{args.source}: no {lines}" + (f" was kept{reasons}" if reasons else ""))
     write_sentences(args.output, sentences)

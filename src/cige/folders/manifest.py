@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +18,7 @@ from cige.folders.kinds import find_kind
 from cige.json_text import JsonObject, to_json
 
 MANIFEST = "manifest.json"
+_MOST_BYTES = 64 << 20  # the largest manifests, which list thousands of parts, have a few MB
 _DIFFERS = "contents differ from the manifest (sha256); the file is damaged or was replaced"
 
 
@@ -48,7 +51,7 @@ def entry_of(path: Path) -> FileEntry:
     if not path.is_dir():
         return {"bytes": path.stat().st_size, "sha256": sha256(path)}
     try:
-        listing = dict(_listed_files(json.loads((path / MANIFEST).read_text(encoding="utf-8")), path, CigeError))
+        listing = dict(_listed_files(_read(path), path, CigeError))
         n_bytes = sum(entry["bytes"] for entry in listing.values())
     except (CigeError, OSError, ValueError, TypeError, AttributeError, RecursionError):
         files = sorted(file for file in path.rglob("*") if file.is_file())
@@ -62,7 +65,7 @@ def entry_of(path: Path) -> FileEntry:
 def update_manifest(folder: Path, **facts: Any) -> None:
     """Replace some of the facts in the manifest of a folder, which was checked before; the list of files is kept."""
     path = folder / MANIFEST
-    changed = json.loads(path.read_text(encoding="utf-8")) | facts
+    changed = _read(folder) | facts
     with atomic_file(path) as aside:
         aside.write_text(to_json(changed, indent=1, sort_keys=True), encoding="utf-8")
 
@@ -87,7 +90,7 @@ def read_manifest(
     if not folder.is_dir():
         raise error(f"{folder}: no such folder; expected a {kind} folder")
     try:
-        facts = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        facts = _read(folder)
     except FileNotFoundError:
         raise error(f"{folder}: no {MANIFEST} in it, so this is not a {kind} folder written by cige") from None
     except (OSError, ValueError, RecursionError) as reason:
@@ -101,6 +104,8 @@ def read_manifest(
         given = _short(facts.get("version"))
         raise error(f"{folder}: {kind} format version {given}, this cige reads up to {version}; upgrade cige")
     listed = _listed_files(facts, folder, error)
+    if (odd := _device_or_pipe(folder)) is not None:
+        raise error(f"{odd}: a device or a pipe; expected regular files, copy or save the {kind} again")
     facts["files"] = dict(listed)
     for name, expected in listed:
         file = folder / name
@@ -163,17 +168,40 @@ def saving(folder: Path, kind: str) -> Iterator[Path]:
     try:
         with atomic_folder(folder) as aside:
             yield aside
-    except (OSError, SafetensorError, LexiconError, TypeError) as reason:  # TypeError: of facts that JSON cannot hold
+    except (OSError, SafetensorError, LexiconError, TypeError, UnicodeEncodeError) as reason:  # of odd facts
         raise ModelError(f"{folder}: not saved ({reason}); what was there before is unchanged") from reason
 
 
 def kind_of(folder: Path) -> str | None:
     """The kind of a folder according to its manifest; None if there is no readable manifest."""
     try:
-        kind = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["kind"]
+        kind = _read(folder)["kind"]
     except (OSError, ValueError, RecursionError, TypeError, KeyError):
         return None
     return kind if isinstance(kind, str) else None
+
+
+def _read(folder: Path) -> Any:
+    """The JSON of a manifest. Raises an OSError or a ValueError if it cannot be read, and a RecursionError if it is too
+    deep; a device, which may have no end, and a pipe, whose other end may be open nowhere, are not opened."""
+    path = folder / MANIFEST
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode) or status.st_size > _MOST_BYTES:
+        raise OSError(f"expected a regular file of at most {_MOST_BYTES:,} bytes")
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def _device_or_pipe(folder: Path) -> Path | None:
+    """The first device or pipe in a folder, also one that no manifest lists: some files are read if they are there."""
+    for parent, _, names in os.walk(folder):
+        for path in (os.path.join(parent, name) for name in names):
+            try:
+                mode = os.stat(path).st_mode
+            except OSError:  # a link to nothing, which cannot be opened either
+                continue
+            if not stat.S_ISREG(mode):
+                return Path(path)
+    return None
 
 
 def _listed_files(facts: JsonObject, folder: Path, error: type[CigeError]) -> list[tuple[str, FileEntry]]:

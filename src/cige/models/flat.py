@@ -84,6 +84,8 @@ def flat_view(batch: LatticeBatch, *, use_words: bool = True) -> FlatView:
 
 class FlatEncoder(LatticeEncoder[FlatConfig]):
     def __init__(self, *, config: FlatConfig, sizes: InputSizes, features: CharFeatures | None = None):
+        if problems := config.problems():
+            raise ValueError(problems[0])
         super().__init__(config, sizes, features, char_words=config.reads_char_words)
         width = self.char_width + (self.embeddings.word_width if config.reads_char_words else 0)
         self.char_projection = nn.Linear(width, config.width)
