@@ -71,7 +71,7 @@ def test_push_to_hub_uploads_a_whole_model(monkeypatch, own_ner):
 
         def upload_folder(self, *, repo_id, folder_path, commit_message):
             pushed["repo_id"], pushed["entities"] = repo_id, triples(load(folder_path)(SENTENCE))
-            return "https://hub/commit"
+            return type("CommitInfo", (), {"commit_url": "https://hub/commit"})()
 
     monkeypatch.setattr("huggingface_hub.HfApi", Api)
     assert own_ner.push_to_hub("me/news", private=True, token="t") == "https://hub/commit"

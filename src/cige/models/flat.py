@@ -31,7 +31,7 @@ from torch.nn import functional as F
 
 from cige.data.batch import LatticeBatch
 from cige.models.encoder import LatticeEncoder
-from cige.models.flat_config import RELEASED, FlatConfig
+from cige.models.flat_config import DISTANCES, RELEASED, FlatConfig
 from cige.nn.char_features import CharFeatures
 from cige.nn.embeddings import InputSizes
 from cige.nn.masked_attention import heads_first
@@ -84,8 +84,8 @@ def flat_view(batch: LatticeBatch, *, use_words: bool = True) -> FlatView:
 
 class FlatEncoder(LatticeEncoder[FlatConfig]):
     def __init__(self, *, config: FlatConfig, sizes: InputSizes, features: CharFeatures | None = None):
-        if problems := config.problems():
-            raise ValueError(problems[0])
+        if not config.distances or not set(config.distances) <= set(DISTANCES):  # in a folder; recipes were checked
+            raise ValueError(config.problems()[0])
         super().__init__(config, sizes, features, char_words=config.reads_char_words)
         width = self.char_width + (self.embeddings.word_width if config.reads_char_words else 0)
         self.char_projection = nn.Linear(width, config.width)
