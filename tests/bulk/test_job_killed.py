@@ -230,5 +230,5 @@ def test_an_empty_input_was_not_finished_already(tmp_path, capsys):
 def test_an_output_that_is_a_file_is_refused(texts, tmp_path, capsys):
     (tmp_path / "out").write_text("mine")
     assert main(["annotate", str(texts), str(tmp_path / "out")]) == 2
-    assert "no annotation of cige" in capsys.readouterr().err
+    assert "out is a file; expected a folder, give a new name" in capsys.readouterr().err
     assert (tmp_path / "out").read_text() == "mine"

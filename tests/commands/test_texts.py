@@ -24,8 +24,9 @@ UNLABELLED = [{"data": {"text": text}} for text in TEXTS]
 
 
 @pytest.mark.parametrize("format", ["label-studio", "doccano", "displacy", "jsonl"])
-def test_a_json_file_that_a_tool_wrote_is_read_as_documents(tmp_path, format):
-    path = tmp_path / "tasks.JSON"
+@pytest.mark.parametrize("name", ["tasks.JSON", "tasks.jsonl"])
+def test_a_file_of_json_that_a_tool_wrote_is_read_as_documents(tmp_path, format, name):
+    path = tmp_path / name
     write_documents(path, DOCUMENTS, format=format)
     assert list(texts_of(str(path))) == TEXTS
     assert list(sentences_of(str(path))) == "\n".join(TEXTS).split("\n")
@@ -43,12 +44,18 @@ def test_json_of_other_forms_is_read_as_documents(tmp_path, value, indent):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("张桂梅在云南。\n", 'texts.json: a .json file is read as documents: objects with "text", tasks of Label'),
-        ("", "texts.json: a .json file is read as documents"),
-        ("{", "texts.json: a .json file is read as documents"),
-        (json.dumps(TEXTS), "texts.json: a .json file is read as documents"),
-        ('{"name": "cige"}', "line 1: expected a string under 'text'; found NoneType .read as jsonl; a .json file is"),
-        ('[{"data": {"image": 3}}]', "task 1: expected a string under 'text'; .* .read as label-studio; a .json file"),
+        ("张桂梅在云南。\n", 'texts.json: a file of JSON is read as documents: objects with "text", tasks of Label'),
+        ("", "texts.json: a file of JSON is read as documents"),
+        ("{", "texts.json: a file of JSON is read as documents"),
+        (json.dumps(TEXTS), "texts.json: a file of JSON is read as documents"),
+        (
+            '{"name": "cige"}',
+            "line 1: expected a string under 'text'; found NoneType .read as jsonl; a file of JSON is",
+        ),
+        (
+            '[{"data": {"image": 3}}]',
+            "task 1: expected a string under 'text'; .* .read as label-studio; a file of JSON",
+        ),
     ],
 )
 def test_other_json_is_told_what_is_read(tmp_path, content, message):
@@ -57,11 +64,34 @@ def test_other_json_is_told_what_is_read(tmp_path, content, message):
         list(texts_of(str(tmp_path / "texts.json")))
 
 
-def test_json_lines_are_lines(tmp_path):
-    lines = [json.dumps({"text": text}, ensure_ascii=False) for text in TEXTS]
-    for name in ("texts.jsonl", "texts.txt"):
-        (tmp_path / name).write_text("\n".join(lines), encoding="utf-8")
-        assert list(texts_of(str(tmp_path / name))) == lines
+@pytest.mark.parametrize("name", ["texts.jsonl", "texts.ndjson", "TEXTS.JSONL"])
+def test_json_lines_have_texts_and_a_txt_file_has_lines(tmp_path, name):
+    lines = [json.dumps({"id": n, "text": text}, ensure_ascii=n > 0) for n, text in enumerate(TEXTS)]
+    for path in (tmp_path / name, tmp_path / "texts.txt"):
+        path.write_text("\n\n".join(lines), encoding="utf-8")
+    assert list(texts_of(str(tmp_path / name))) == TEXTS
+    assert list(texts_of(str(tmp_path / "texts.txt"))) == [lines[0], "", lines[1]]
+    (tmp_path / f"{name}.gz").write_bytes(gzip.compress((tmp_path / name).read_bytes()))
+    assert list(texts_of(str(tmp_path / f"{name}.gz"))) == TEXTS
+
+
+def test_json_lines_are_read_one_by_one(tmp_path):
+    path = tmp_path / "texts.jsonl"
+    path.write_text('{"text": "李明在北京。"}\n{"text": 3}\n', encoding="utf-8")
+    texts = texts_of(str(path))
+    assert next(texts) == "李明在北京。"
+    with pytest.raises(DataError, match=r'texts\.jsonl, line 2: expected an object of JSON with a string under "text"'):
+        next(texts)
+
+
+@pytest.mark.parametrize("content", ["张桂梅在云南。\n", "", '{"name": "cige"}\n', "[1]\n", "3\n"])
+def test_other_json_lines_are_told_what_is_read(tmp_path, content):
+    (tmp_path / "texts.jsonl").write_text(content, encoding="utf-8")
+    if not content:  # as an empty file of lines
+        assert not list(texts_of(str(tmp_path / "texts.jsonl")))
+        return
+    with pytest.raises(DataError, match=r"texts\.jsonl.* a file of JSON is read as documents: objects with"):
+        list(texts_of(str(tmp_path / "texts.jsonl")))
 
 
 @pytest.mark.parametrize("verb", ["predict", "explain", "evaluate", "lexicon"])

@@ -15,6 +15,7 @@ from cige.data.user_words import UserWordRegime
 from cige.distant.learn_type import _filled_in, _RawText, learn_types
 from cige.entities.label_facts import LabelFacts
 from cige.errors import DataError, LexiconError, ModelError, RecipeError
+from cige.folders.in_use import in_use
 from cige.recipes.shipped import LEARN_TYPE
 from cige.training.recipe import Recipe, load_recipe
 
@@ -56,8 +57,11 @@ def test_a_type_is_learnt_beside_those_of_the_model(base: Path, tmp_path: Path) 
     assert len(read_sentences(first)) == len(set(TEXTS)) and read_sentences(first) != read_sentences(second)
     again = learn_types({"GAME": GAMES[:5]}, TEXTS, recipe(base), tmp_path / "run", show_progress=False)
     assert again.seconds == result.seconds, "a finished run is not repeated"
-    with pytest.raises(RecipeError, match="other settings"):
-        learn_types({"GAME": GAMES[:4]}, TEXTS, recipe(base), tmp_path / "run", show_progress=False)
+    of_first_run = {path: path.read_bytes() for path in (tmp_path / "run/text1").iterdir()}
+    for name, words in (("GAME", GAMES[:4]), ("TOY", GAMES[:5])):
+        with pytest.raises(RecipeError, match="other settings"):
+            learn_types({name: words}, TEXTS, recipe(base), tmp_path / "run", show_progress=False)
+    assert of_first_run.items() <= {path: path.read_bytes() for path in (tmp_path / "run/text1").iterdir()}.items()
 
 
 def test_a_word_of_two_lists_and_one_round(base: Path, tmp_path: Path) -> None:
@@ -104,6 +108,13 @@ def test_files_of_something_else_are_not_replaced(base: Path, tmp_path: Path) ->
     with pytest.raises(RecipeError, match="trained holds a training run, whose model would be replaced"):
         learn_types({"GAME": GAMES}, TEXTS, recipe(base), trained)
     assert [path.name for path in sorted(trained.iterdir())] == ["model", "recipe.yaml"]
+
+
+def test_a_second_run_does_not_touch_the_folder_of_the_first(base: Path, tmp_path: Path) -> None:
+    with in_use(tmp_path / "run", by="another run", error=RecipeError):
+        with pytest.raises(RecipeError, match=r"run: another run is writing there; wait for it, or stop it"):
+            learn_types({"GAME": GAMES}, TEXTS, recipe(base), tmp_path / "run", show_progress=False)
+        assert not list((tmp_path / "run").iterdir())
 
 
 def test_two_different_lines_are_enough_to_learn_from(base: Path) -> None:

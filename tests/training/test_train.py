@@ -17,6 +17,7 @@ from cige.engine import optimizer
 from cige.engine.history import Record
 from cige.engine.run_folder import read_result
 from cige.errors import CigeError, RecipeError
+from cige.folders.in_use import in_use
 from cige.models.model import LatticeModel
 from cige.training.files import find_file
 from cige.training.objective import EvaluationSet
@@ -217,6 +218,20 @@ def test_sentences_without_entities_are_refused(data_dir: Path, tmp_path: Path) 
     recipe = replace(tiny_run.tiny_recipe(), data=data)
     with pytest.raises(RecipeError, match="have no entities"):
         run(recipe, data_dir, tmp_path / "run")
+
+
+@pytest.mark.parametrize("seed", [-1, 2**63])
+def test_seeds_that_are_none(data_dir: Path, tmp_path: Path, seed: int) -> None:
+    with pytest.raises(RecipeError, match=r"seed is .*, expected a whole number from 0"):
+        train(tiny_run.tiny_recipe(), tmp_path / "run", seed=seed, data_dir=data_dir)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_folder_that_another_run_writes_to_is_left_alone(data_dir: Path, tmp_path: Path) -> None:
+    with in_use(tmp_path / "run", by="another run", error=RecipeError):
+        with pytest.raises(RecipeError, match="run: another run is writing there; wait for it, or stop it"):
+            train(tiny_run.tiny_recipe(), tmp_path / "run", data_dir=data_dir, resume=False)
+        assert not list((tmp_path / "run").iterdir())
 
 
 def test_unknown_device(data_dir: Path, tmp_path: Path) -> None:

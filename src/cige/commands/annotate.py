@@ -16,10 +16,8 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +25,7 @@ from cige.bulk.records import PartRecord
 from cige.commands.exit_codes import INTERRUPTED
 from cige.commands.options import add_model_options, add_request_options, at_least, n_cores, request_of, tell_incomplete
 from cige.errors import DataError
+from cige.folders.in_use import in_use
 from cige.text.counted import counted
 
 if TYPE_CHECKING:
@@ -109,7 +108,8 @@ def run(args: argparse.Namespace) -> int:
     )
     if job.to == "parquet":  # workers write it, whose exceptions are not shown
         check_installed("Parquet", "documents")
-    with _locked(job.output):  # before `begin`, which removes the temporary files of killed processes
+    # before `begin`, which removes the temporary files of killed processes
+    with in_use(job.output, by="another `cige annotate`", error=DataError):
         is_there = job.begin()
         return _annotate(job, args, is_there=is_there)
 
@@ -206,24 +206,3 @@ def _records(job: Job, pending: list[Any], args: argparse.Namespace) -> Iterator
     from cige.bulk.local import annotate_parts
 
     return annotate_parts(job, pending, n_processes=min(n, max(1, len(pending))))
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Make the folder if needed, and raise a DataError if another process is writing to it."""
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        yield
-        return
-    if not folder.exists():
-        folder.mkdir(parents=True)
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise DataError(f"{folder}: another `cige annotate` is writing there; wait for it, or stop it") from None
-        yield
-    finally:
-        os.close(handle)

@@ -6,10 +6,10 @@ Examples:
   cige suggest posts.txt tasks.json --format label-studio --lexicon-add products.txt --n 100
   cige suggest unlabelled.txt dev.jsonl --strategy random --n 100 --no-labels
 
-The file has one sentence per line, or is a .json file of documents, whose lines are the sentences. An annotator
-corrects the labels, and `cige train --data` trains on the export of the annotation tool. The most important sentences
-come first in the output, which must not exist yet. If the selection is interrupted, run the same command again to
-continue.
+The file has one sentence per line, or is a .json or .jsonl file of documents, whose lines are the sentences. An
+annotator corrects the labels, and `cige train --data` trains on the export of the annotation tool. The most important
+sentences come first in the output, which must not exist yet. If the selection is interrupted, run the same command
+again to continue.
 
 strategies:
   both         sentences with the most uncertain spans in total, where repeated kinds of spans count less (the default)

@@ -1,7 +1,8 @@
-"""Input texts: an argument, the lines of a file or of standard input, or the texts of a JSON file."""
+"""Input texts: an argument, the lines of a file or of standard input, or the texts of a file of JSON or JSON lines."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
@@ -12,10 +13,11 @@ from cige.errors import DataError
 from cige.text.encodings import how_to_convert
 
 _JSON_FORMS = (
-    'a .json file is read as documents: objects with "text", tasks of Label Studio, what doccano, spaCy or displaCy '
+    'a file of JSON is read as documents: objects with "text", tasks of Label Studio, what doccano, spaCy or displaCy '
     "write, or rows of tokens and ner_tags; copy it to a .txt file to read its lines as they are"
 )
-_LIKE_A_FILE_NAME = re.compile(r"[\w./\\~()（）-]+\.(txt|text|md|tsv|csv|jsonl?)(\.gz|\.xz)?")
+_JSON, _JSON_LINES = (re.compile(rf"\.({names})(\.gz|\.xz)?$", re.IGNORECASE) for names in ("json", "jsonl|ndjson"))
+_LIKE_A_FILE_NAME = re.compile(r"[\w./\\~()（）-]+\.(txt|text|md|tsv|csv|jsonl?|ndjson)(\.gz|\.xz)?")
 
 
 def add_source_argument(parser, what: str) -> None:  # type: ignore[no-untyped-def]
@@ -24,27 +26,29 @@ def add_source_argument(parser, what: str) -> None:  # type: ignore[no-untyped-d
         metavar="TEXT|FILE|-",
         nargs="?",
         default="-",
-        help=f"{what}; the path of an existing file (a .json file contains documents), - or nothing for standard "
-        "input, or the text itself",
+        help=f"{what}; the path of an existing file (.json and .jsonl files contain documents), - or nothing for "
+        "standard input, or the text itself",
     )
 
 
 def texts_of(source: str) -> Iterator[str]:
     """The texts of a source, one per line of a file or of standard input, while they are read.
 
-    A file may be compressed (.gz, .xz), or be a pipe such as that of `<(...)` in a shell. The texts of a .json file are
-    those of its documents; they may have line breaks. Raises a DataError if a line is not UTF-8, a compressed file is
-    damaged, the source looks like the name of a missing file, or no form of `cige.data.documents` fits a .json file.
+    A file may be compressed (.gz, .xz), or be a pipe such as that of `<(...)` in a shell. The texts of a .json or
+    .jsonl file are those of its documents; they may have line breaks. Raises a DataError if a line is not UTF-8, a
+    compressed file is damaged, the source looks like the name of a missing file, or no form of `cige.data.documents`
+    fits a file of JSON.
     """
     if source == "-":
         yield from _lines(sys.stdin.buffer, "standard input")
-    elif _is_file(source) and source.lower().endswith((".json", ".json.gz", ".json.xz")):
-        yield from _texts_of_documents(source)
-    elif _is_file(source):
-        with open(source, "rb") as file:
-            yield from _lines(_unpacked(file, source) if file.seekable() else file, source)
-    else:
+    elif not _is_file(source):
         yield _the_text_itself(source)
+    elif _JSON.search(source):
+        yield from _texts_of_documents(source)
+    elif _JSON_LINES.search(source):
+        yield from _texts_of_json_lines(source)
+    else:
+        yield from _lines_of_file(source)
 
 
 def sentences_of(source: str) -> Iterator[str]:
@@ -76,6 +80,31 @@ def _texts_of_documents(path: str) -> list[str]:
         return [document.text for document in read_documents(path, format=format)]
     except DataError as error:
         raise DataError(f"{error} (read as {format}; {_JSON_FORMS})") from None
+
+
+def _texts_of_json_lines(path: str) -> Iterator[str]:
+    """Those under "text", while the lines are read; files of other objects are read as a whole."""
+    is_first = True
+    for number, line in enumerate(_lines_of_file(path), 1):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError):
+            record = None
+        text = record.get("text") if isinstance(record, dict) else None
+        if not isinstance(text, str):
+            if is_first:
+                yield from _texts_of_documents(path)
+                return
+            raise DataError(f'{path}, line {number}: expected an object of JSON with a string under "text"')
+        is_first = False
+        yield text
+
+
+def _lines_of_file(path: str) -> Iterator[str]:
+    with open(path, "rb") as file:
+        yield from _lines(_unpacked(file, path) if file.seekable() else file, path)
 
 
 def _lines(file: Iterable[bytes], name: str) -> Iterator[str]:

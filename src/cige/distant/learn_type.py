@@ -36,6 +36,7 @@ from cige.entities.entity import Entity
 from cige.entities.label_facts import learn_max_lengths
 from cige.errors import DataError, LexiconError, ModelError, RecipeError
 from cige.folders.atomic import atomic_file
+from cige.folders.in_use import in_use
 from cige.json_text import to_json
 from cige.lexicon.user_word import RESERVED_LABELS
 from cige.models.model import LatticeModel
@@ -109,6 +110,23 @@ def learn_types(
     if n_rounds < 1:
         raise ValueError(f"given n_rounds={n_rounds}; expected 1 or more")
     _check_folder(Path(output_dir))
+    with in_use(Path(output_dir), by="another run", error=RecipeError):
+        return _learn(lists, texts, recipe, Path(output_dir), n_rounds, seed, device, resume, show_progress)
+
+
+def _learn(
+    lists: Mapping[str, Sequence[str]],
+    texts: Iterable[str],
+    recipe: Recipe,
+    output_dir: Path,
+    n_rounds: int,
+    seed: int,
+    device: str,
+    resume: bool,
+    show_progress: bool,
+) -> LearnResult:
+    """As `learn_types`, in a folder that no other process writes to."""
+    assert recipe.start_from is not None
     base = NER.from_pretrained(start_folder(recipe.start_from))
     _check_types(lists, base)
     words = {name: _usable_words(name, listed) for name, listed in lists.items()}
@@ -116,7 +134,6 @@ def learn_types(
     entities = text.entities(base, labels=base.labels)
     silent = base.label_facts.silent
     recipe = _filled_in(recipe, base, words)
-    output_dir = Path(output_dir)
     trust, seconds = text.trust, 0.0
     learnt: list[list[Entity]] = [[] for _ in text.texts]
     sentences: list[Sentence] = []
@@ -276,11 +293,9 @@ def _with_sentences(
 ) -> Recipe:
     """Write the labelled text and the types file of a round to a folder; returns its recipe.
 
-    The name of the text file contains a hash of its content, so that runs with other text are detected.
+    The names of both contain a hash of the content, so that a run with others is detected, and its files are kept.
     """
-    digest = hashlib.sha256(repr([(s.text, s.spans) for s in sentences]).encode("utf-8", "backslashreplace"))
-    path = folder.absolute() / f"text-{digest.hexdigest()[:12]}.jsonl"
-    types = folder.absolute() / "types.json"
+    path = folder.absolute() / f"text-{_digest(repr([(s.text, s.spans) for s in sentences]))}.jsonl"
     folder.mkdir(parents=True, exist_ok=True)
     write_sentences(path, sentences)
     combined = {label for s in sentences for span in s.spans if EITHER in (label := span.label)}
@@ -291,10 +306,14 @@ def _with_sentences(
         "annotated": list(base.labels),
         "doubtful": {label + DOUBT: 1.0 for label in base.labels},
     }
+    content = to_json({"parents": dict(base.label_facts.parents), "sources": {_SOURCE: facts}}, indent=1)
+    types = folder.absolute() / f"types-{_digest(content)}.json"
     with atomic_file(types) as aside:
-        aside.write_text(
-            to_json({"parents": dict(base.label_facts.parents), "sources": {_SOURCE: facts}}, indent=1), "utf-8"
-        )
+        aside.write_text(content, "utf-8")
     n_held_out = min(_MAX_HELD_OUT, max(1, len(sentences) // 20))
     source = SourceConfig(train=str(path), n_held_out=n_held_out)
     return replace(recipe, data=replace(recipe.data, types=str(types), sources={_SOURCE: source}))
+
+
+def _digest(content: str) -> str:
+    return hashlib.sha256(content.encode("utf-8", "backslashreplace")).hexdigest()[:12]

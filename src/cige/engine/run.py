@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic
@@ -14,8 +15,10 @@ from cige.engine.devices import prepare
 from cige.engine.objective import Objective
 from cige.engine.parallel import of_first_process
 from cige.engine.run_config import RunConfig
-from cige.engine.run_folder import RESULT, R, claim, read_result, write_result
+from cige.engine.run_folder import RESULT, R, claim, read_result, refuse_foreign, write_result
 from cige.engine.trainer import Trainer
+from cige.errors import RecipeError
+from cige.folders.in_use import in_use
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -77,13 +80,33 @@ def run(
         stop_at: the time.monotonic() at which to write a checkpoint and stop; the result is None then.
 
     Raises:
-        CigeError: see its subclasses; a RecipeError if the folder holds another run, or a finished one on other data.
+        CigeError: see its subclasses; a RecipeError if the folder holds another run, or a finished one on other data,
+            or if another process writes to it.
     """
+    if not 0 <= seed < 2**63:
+        raise RecipeError(f"seed is {seed}, expected a whole number from 0 to 2^63 - 1")
     accelerator = prepare(device, precision=recipe.training.precision, may_skip_weights=kind.may_skip_weights)
     kind.check(recipe, accelerator.num_processes)
-    if accelerator.is_main_process:
-        claim(folder, recipe, seed=seed, resume=resume, load=kind.load)
-    accelerator.wait_for_everyone()
+    with ExitStack() as held:
+        if accelerator.is_main_process:
+            refuse_foreign(folder)
+            held.enter_context(in_use(folder, by="another run", error=RecipeError))
+            claim(folder, recipe, seed=seed, resume=resume, load=kind.load)
+        accelerator.wait_for_everyone()
+        return _train(kind, begin, folder, accelerator, seed=seed, show_progress=show_progress, stop_at=stop_at)
+
+
+def _train(
+    kind: RunKind[R],
+    begin: Callable[[Accelerator], Training[R]],
+    folder: Path,
+    accelerator: Accelerator,
+    *,
+    seed: int,
+    show_progress: bool,
+    stop_at: float,
+) -> R | None:
+    """Return the result of a finished run in the folder, or else train; the folder is claimed."""
     if (folder / RESULT).is_file():
         finished = read_result(folder, kind.result)
         kind.check_finished(finished)

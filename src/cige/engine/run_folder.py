@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Collection
-from dataclasses import asdict, dataclass
+from dataclasses import MISSING, Field, asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -44,6 +44,7 @@ RECIPE, RESULT, BEST, MODEL = "recipe.yaml", "result.json", "best.safetensors", 
 SHORT_MODEL = f"{MODEL}-short"  # of runs with two phases, after the first
 SCORES, USER_WORDS, SPEED = "scores.json", "user_words.json", "speed.json"  # results of a comparison
 _SEED = "# seed: "
+_OF_FOLDER = ("folder", "history")  # fields of a result that result.json does not have, or has by itself
 
 
 def claim(folder: Path, recipe: Any, *, seed: int, resume: bool, load: Callable[[Path], Any]) -> None:
@@ -114,7 +115,7 @@ def changes_since(folder: Path, recipe: Any, *, seed: int, load: Callable[[Path]
 
 def result_values(result: RunResult) -> dict[str, object]:
     """The fields of a result without its folder and its records."""
-    return {name: value for name, value in asdict(result).items() if name not in ("folder", "history")}
+    return {name: value for name, value in asdict(result).items() if name not in _OF_FOLDER}
 
 
 def write_result(result: RunResult) -> None:
@@ -135,13 +136,23 @@ def read_result(folder: str | Path, kind: type[R]) -> R:
     Raises:
         CigeError: there is no result, or it is of another kind of run.
     """
-    folder = Path(folder)
+    path, known = Path(folder) / RESULT, {one.name: one for one in fields(kind)}
     try:
-        values = json.loads((folder / RESULT).read_text(encoding="utf-8"))
+        values = json.loads(path.read_text(encoding="utf-8"))
         history = tuple(Record(**record) for record in values.pop("history"))
-        return kind(**values, history=history, folder=folder)
-    except (OSError, ValueError, TypeError, KeyError) as reason:
-        raise CigeError(f"{folder / RESULT}: not the result of a finished run ({reason})") from reason
+    except (OSError, ValueError, TypeError, LookupError, AttributeError) as reason:
+        raise CigeError(f"{path}: not the result of a finished run ({reason})") from reason
+    if others := sorted(values.keys() - known.keys()):
+        raise CigeError(
+            f"{path}: the result of another kind of run, or of a later version (it has {', '.join(others)})"
+        )
+    if missing := [name for name, one in known.items() if _is_required(one) and name not in (*values, *_OF_FOLDER)]:
+        raise CigeError(f"{path}: the result of another kind of run, or damaged (it lacks {', '.join(missing)})")
+    return kind(**values, history=history, folder=Path(folder))
+
+
+def _is_required(one: Field[Any]) -> bool:
+    return one.default is MISSING and one.default_factory is MISSING
 
 
 def _first_line(path: Path) -> str:

@@ -90,6 +90,9 @@ def build_strictly(
     for name, field in known.items():
         path = _join(key, name)
         if name in values:
+            if (units := field.metadata.get("span")) and type(value := values[name]) in (int, float):
+                expected = f'a number with its unit, such as "{value} {units[0]}"'
+                raise RecipeError(f"{_at(origins, path)}{path} is {value}, expected {expected}")
             built[name] = _convert(hints[name], values[name], origins, path, _default(field, base))
         elif base is not None:
             built[name] = getattr(base, name)

@@ -93,3 +93,11 @@ def test_the_command(tmp_path, capsys):
     assert "| run | 3.6M | 12.3 |" in capsys.readouterr().out and (tmp_path / "c.svg").is_file()
     assert main(["lattice-bert", "pretrain", "table", str(tmp_path / "none")]) == 2
     assert "not the result of a finished run" in capsys.readouterr().err
+    of_tagging = {"name": "x", "dev_f1": 0.5, "best_epoch": 1, "seconds": 1.0, "history": []}
+    (tmp_path / "tagging").mkdir()
+    (tmp_path / "tagging/result.json").write_text(json.dumps(of_tagging))
+    assert main(["lattice-bert", "pretrain", "table", str(tmp_path / "tagging")]) == 2
+    assert "another kind of run, or of a later version (it has best_epoch, dev_f1)" in capsys.readouterr().err
+    (tmp_path / "tagging/result.json").write_text('{"name": "x", "history": []}')
+    assert main(["lattice-bert", "pretrain", "table", str(tmp_path / "tagging")]) == 2
+    assert "another kind of run, or damaged (it lacks seed, " in capsys.readouterr().err
