@@ -149,12 +149,25 @@ def test_words_of_a_call_that_contradict_each_other_are_told_and_the_first_holds
     assert lexicon.user_entries == (UserWord("江大桥", "Y"), UserWord("小米SU7"))
 
 
+@pytest.mark.parametrize("make", [list, tuple, set, iter])
+def test_a_list_has_the_label_and_the_mode_of_the_call(lexicon, make):
+    words = ["江大桥", "小米SU7"]
+    lexicon.add(make(words), label="CAR", mode="type")
+    assert set(lexicon.user_entries) == {UserWord(word, "CAR", "type") for word in words}
+    lexicon.add(make(words), mode="block", inside=True)
+    assert set(lexicon.user_entries) == {UserWord(word, None, "block_exact") for word in words}
+    with pytest.raises(LexiconError, match="without a label"):
+        lexicon.add(make(words), mode="type")
+
+
 def test_what_cannot_be_added_is_explained(lexicon):
     with pytest.raises(TypeError, match=r"label='PER'"):
         lexicon.add("张三", "PER")
-    for words in ({"张三": "PER"}, ["张三", "李四"], [UserWord("张三")]):
-        for options in ({"label": "LOC"}, {"mode": "block"}, {"inside": True}):
-            with pytest.raises(LexiconError, match=r"add\(\*words, label='COMPANY'\), or leave out label="):
+    for words in ({"张三": "PER"}, ["张三", UserWord("李四")], pd.DataFrame({"word": ["张三"]}), b"x", 7):
+        for options in ({"label": "LOC"}, {"mode": "block"}, {"mode": "block", "inside": True}):
+            with pytest.raises(
+                LexiconError, match=r"label=, mode= and inside= are for strings, one by one or in a list"
+            ):
                 lexicon.add(words, **options)
     for words, hint in (([{"text": "张三"}], "give a dict"), ([("张三", "PER")], "give a dict"), ([b"x"], "decode it")):
         with pytest.raises(LexiconError, match=hint):
@@ -217,6 +230,28 @@ def test_a_word_that_was_removed_and_then_added_is_gone_again_without_the_additi
     assert lexicon.match("长江").tolist() == [[0, 2, 3], [0, 2, 6]] and lexicon.removed_words == ()
     lexicon.remove("长江")
     assert lexicon.match("长江").shape == (0, 3) and lexicon.removed_words == ("长江",)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["江大桥", "长江"],
+        ("江大桥", "长江"),
+        {"江大桥": "LOC", "长江": None},
+        [UserWord("江大桥"), "长江"],
+        iter(["江大桥", "长江"]),
+    ],
+    ids=["list", "tuple", "dict", "UserWord", "iterator"],
+)
+def test_what_was_added_as_a_list_is_removed_as_a_list(lexicon, words):
+    lexicon.add("江大桥", "南京大桥")
+    lexicon.remove(words)
+    assert lexicon.user_words == ("南京大桥",) and lexicon.removed_words == ("长江",)
+    with pytest.raises(LexiconError, match="江大: not in the lexicon"):
+        lexicon.remove(["南京大桥", "江大"])
+    with pytest.raises(LexiconError, match="expected strings or UserWords, got int"):
+        lexicon.remove([3])
+    assert lexicon.user_words == ("南京大桥",)
 
 
 def test_removing_an_unknown_word_is_an_error_and_removes_nothing(lexicon):

@@ -117,7 +117,7 @@ def test_overrides_win(tmp_path: Path, overrides: object) -> None:
         ("name: x\ndata: {dataset: weibo, train: t}\n", r"give one of data.dataset, data.train"),
         ("name: x\ndata: {train: t.bmes}\n", r"data.dev is missing"),
         (MINIMAL + "training: {n_epochs: 0}\n", r"n_epochs is 0, expected at least 1"),
-        (MINIMAL + "schedule: {warmup: 2000}\n", r'r.yaml:3: schedule.warmup is 2000, expected .* such as "2000 steps"'),
+        (MINIMAL + "schedule: {warmup: 2000}\n", r'schedule.warmup is 2000, expected .* such as "2000 steps"'),
         (MINIMAL + "schedule: {warmup: 20 epochs}\n", r"schedule.warmup is '20 epochs', expected at most 14 epochs"),
         (MINIMAL + "training: {eval_start_epoch: 15}\n", r"eval_start_epoch is 15, expected at most 14"),
         (MINIMAL + "training: {average_weights: 1.0}\n", r"average_weights is 1.0, expected less than 1"),

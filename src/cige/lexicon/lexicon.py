@@ -18,7 +18,16 @@ from cige.lexicon.base_words import BaseWords
 from cige.lexicon.packed_words import give_memory_back
 from cige.lexicon.snapshot import LexiconSnapshot, UserEntries, UserTexts
 from cige.lexicon.storage import CHECKED_BYTES, new_folder, open_folder
-from cige.lexicon.user_batch import UserBatch, listed_words, strings, triples, usable, usable_alike, user_batch
+from cige.lexicon.user_batch import (
+    UserBatch,
+    listed_words,
+    plain_strings,
+    texts_of_call,
+    triples,
+    usable,
+    usable_alike,
+    user_batch,
+)
 from cige.lexicon.user_word import (
     BLOCK,
     BLOCK_EXACT,
@@ -203,8 +212,9 @@ class Lexicon:
     ) -> None:
         """Add user words, which are matched from now on.
 
-        `add("小米", "华为", label="COMPANY")` adds words with one label and mode. `add({"小米": "COMPANY"})`, a list of
-        words or `UserWord`s, or a DataFrame with the columns word, label and mode adds words with labels of their own.
+        `add("小米", "华为", label="COMPANY")`, or the same with a list of words, adds words with one label and mode.
+        `add({"小米": "COMPANY"})`, a list of `UserWord`s, or a DataFrame with the columns word, label and mode adds
+        words with labels of their own.
 
         Words may contain spaces and punctuation ("iPhone 15 Pro"). A word that has already been added keeps its place
         and gets the label and the mode of this call. In one call, a word that is given again with another label or mode
@@ -226,13 +236,8 @@ class Lexicon:
                 has more than 64 characters, or is a single character with mode "evidence"), or the label or the mode is
                 not valid. The message lists the words, and none is added.
         """
-        if len(words) == 1 and not isinstance(words[0], str):
-            if label is not None or mode != EVIDENCE or inside:
-                raise LexiconError(
-                    "add: label=, mode= and inside= are for words that are given one by one; put a * before a list of "
-                    "strings, as in add(*words, label='COMPANY'), or leave out label= and mode= and give a dict or "
-                    "UserWords, which have their own"
-                )
+        is_list = len(words) == 1 and not isinstance(words[0], str)
+        if is_list and label is None and mode == EVIDENCE and not inside:
             self._add(usable(each_user_word(words[0])))
             return
         if len(words) == 2 and words[1] in COMMON_TYPES:
@@ -241,7 +246,7 @@ class Lexicon:
             if mode != BLOCK:
                 raise LexiconError(f"inside=True was given with mode {mode!r}; it says what mode 'block' leaves alone")
             mode = BLOCK_EXACT
-        self._add(usable_alike(words, label, mode))  # type: ignore[arg-type]
+        self._add(usable_alike(plain_strings(words[0]) if is_list else words, label, mode))  # type: ignore[arg-type]
 
     def add_entries(self, *words: UserWord) -> None:
         """Like `add`, for words that have their own labels and modes, such as another lexicon's `user_entries`.
@@ -265,8 +270,10 @@ class Lexicon:
         self._add(user_batch(listed.triples())[0])  # each can be used, and is listed once
         return listed.report
 
-    def remove(self, *words: str) -> None:
+    def remove(self, *words: str | UserWords) -> None:
         """Undo `add` of user words, and stop matching base words, from now on.
+
+        `remove("小米", "华为")`, or one list, dict or DataFrame of words, as for `add`; their labels do not matter.
 
         A user word is as it was before it was added, whatever labels and modes it was given since: gone, or the base
         word that it also is. Removing that base word takes a call of its own.
@@ -274,7 +281,7 @@ class Lexicon:
         Raises:
             LexiconError: some words are not in the lexicon; the message lists them, and none is removed.
         """
-        wanted = [normalize(word) for word in strings(words)]
+        wanted = [normalize(text) for text in texts_of_call(words)]
         with self._lock:
             unknown = [word for word in wanted if word not in self._snapshot]
             if unknown:
@@ -293,7 +300,7 @@ class Lexicon:
         """A lexicon with additional user words, at a cost that depends only on `words`; this lexicon does not change.
 
         Args:
-            words: strings, `UserWord`s with label and mode, or a dict of words and labels (None for no label).
+            words: texts_of_call, `UserWord`s with label and mode, or a dict of words and labels (None for no label).
 
         Raises:
             LexiconError: some words cannot be used; the message lists them.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -12,7 +12,15 @@ import numpy as np
 
 from cige.errors import LexiconError, WordListWarning
 from cige.lexicon.packed_words import PackedWords
-from cige.lexicon.user_word import EVIDENCE, MODES, Mode, UserWord, reason_to_refuse_user_word
+from cige.lexicon.user_word import (
+    EVIDENCE,
+    MODES,
+    Mode,
+    UserWord,
+    UserWords,
+    each_user_word,
+    reason_to_refuse_user_word,
+)
 from cige.lexicon.word_blob import WordBlob
 from cige.lexicon.word_rules import CONTRADICTION, MAX_WORD_CHARS
 from cige.text.normalize import normalize
@@ -130,6 +138,25 @@ def strings(words: Sequence[str]) -> Sequence[str]:
         if not isinstance(word, str):
             raise LexiconError(f"expected words, got {type(word).__name__}: put a * before a list of words")
     return words
+
+
+def plain_strings(words: UserWords) -> list[str]:
+    """The strings of a list; raises a LexiconError for words that may have labels and modes of their own."""
+    if isinstance(words, Iterable) and not isinstance(words, Mapping | bytes) and not hasattr(words, "columns"):
+        listed = list(words)
+        if all(isinstance(word, str) for word in listed):
+            return listed  # type: ignore[return-value]
+    raise LexiconError(
+        "add: label=, mode= and inside= are for strings, one by one or in a list; a dict, a table and UserWords have "
+        "their own, so leave these out"
+    )
+
+
+def texts_of_call(words: Sequence[str | UserWords]) -> list[str]:
+    """The words of a call that gives them one by one, or as one list, dict or table."""
+    if len(words) == 1 and not isinstance(words[0], str):
+        return [text for text, _, _ in each_user_word(words[0])]
+    return list(strings(words))  # type: ignore[arg-type]
 
 
 def listed_words(items: Sequence[str]) -> str:
