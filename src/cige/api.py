@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import Any, Literal, overload
 
+import cige.explain
 from cige.entities.entity import Entity
 from cige.entities.label_facts import LabelFacts
 from cige.errors import ModelError
@@ -28,9 +29,6 @@ from cige.tagging.streaming import Stream, WordBudgetWarning  # noqa: F401  # ca
 from cige.tagging.windows import LatticeWord, core_words, read_windows
 from cige.text.counted import counted
 from cige.text.given import check_text, whole_number
-
-if TYPE_CHECKING:
-    from cige.explain.explanation import Explanation
 
 
 @dataclass(frozen=True)
@@ -238,7 +236,7 @@ class NER(EntityFinder):
         request: Request | None = None,
         words: UserWords = (),
         on_progress: Callable[[int, int], None] | None = None,
-    ) -> Explanation:
+    ) -> cige.explain.Explanation:
         """Which words each entity depends on and what changes without them; see `cige.explain.explanation`.
 
         Args:
