@@ -199,3 +199,10 @@ def test_type_hints_of_public_names_can_be_resolved(thing):
     """Tools that read signatures at run time, such as pydantic, need the names in them to be there."""
     for part in {thing, *functions_of(thing)}:
         typing.get_type_hints(part)
+
+
+@pytest.mark.parametrize("thing", [getattr(cige, name) for name in cige.__all__])
+def test_public_functions_have_docstrings(thing):
+    """The reference leaves out methods and properties that have none."""
+    assert inspect.getdoc(thing)
+    assert [part.__qualname__ for part in functions_of(thing) if not part.__doc__ and part.__name__ != "__init__"] == []

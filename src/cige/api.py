@@ -175,6 +175,7 @@ class NER(EntityFinder):
 
     @property
     def lexicon(self) -> Lexicon:
+        """The words of the model, and those that the user adds with `ner.lexicon.add(...)`."""
         return self.model.lexicon
 
     @property
@@ -184,10 +185,12 @@ class NER(EntityFinder):
 
     @property
     def label_facts(self) -> LabelFacts:
+        """What the model folder says about labels: parents, maximum lengths, calibration."""
         return self.model.label_facts
 
     @property
     def word_labels(self) -> frozenset[str]:
+        """The labels that the user's words have now."""
         return self.lexicon.user_label_names
 
     @property
@@ -244,7 +247,7 @@ class NER(EntityFinder):
             removals: whether to predict again without each word that overlaps an entity.
             word_sets: whether to list the word sets of each character; None lists them if the model has them.
             maps: whether to include attention maps.
-            request: which entities are reported, such as `Request.of(min_score=0.5)`.
+            request: which entities are reported, such as `Request.of(min_score=0.5)` (from `cige.tagging.selection`).
             words: additional user words for this call only, as in `__call__`.
             on_progress: called with (characters done, characters of the text) during predictions without words.
 

@@ -298,7 +298,7 @@ class Lexicon:
         """A lexicon with additional user words, at a cost that depends only on `words`; this lexicon does not change.
 
         Args:
-            words: texts_of_call, `UserWord`s with label and mode, or a dict of words and labels (None for no label).
+            words: strings, `UserWord`s with label and mode, or a dict of words and labels (None for no label).
 
         Raises:
             LexiconError: some words cannot be used; the message lists them.
