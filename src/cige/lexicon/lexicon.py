@@ -229,7 +229,7 @@ class Lexicon:
             inside: with mode "block": whether what lies inside the words may be an entity; the same as "block_exact".
 
         Raises:
-            TypeError: a type such as "PER" was given as a word; labels are given with `label=`.
+            TypeError: of two words, the second is a type such as "PER"; labels are given with `label=`.
             LexiconError: a word cannot be used (it is empty, begins or ends with a space, contains a control character,
                 has more than 64 characters, or is a single character with mode "evidence"), or the label or the mode is
                 not valid. The message lists the words, and none is added.
