@@ -1,18 +1,23 @@
 """The shape of the package: folders import only leftwards, and light parts stay light."""
 
 import ast
+import inspect
 import re
 import subprocess
 import sys
+import typing
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from source_modules import MODULES, SOURCE
 
 import cige
 from cige.extensions import PACKAGES
+from cige.lexicon.names_list import NamesList
+from cige.lexicon.report import LoadReport
 
 # From the ground up; folders on one floor do not import one another.
 LAYERS = [
@@ -177,3 +182,27 @@ def test_every_public_name_is_there():
     assert cige.__version__
     with pytest.raises(AttributeError, match="no attribute 'Loed'"):
         _ = cige.Loed
+
+
+def functions_of(thing: Any) -> list[Any]:
+    """The function itself, or the methods, properties and constructor of a class that users call."""
+    if not inspect.isclass(thing):
+        return [thing]
+    kept = ("__init__", "__call__")
+    found = [value for name, value in inspect.getmembers(thing) if name in kept or not name.startswith("_")]
+    found = [value.fget if isinstance(value, property) else value for value in found]
+    return [value for value in found if inspect.isfunction(value) or inspect.ismethod(value)]
+
+
+@pytest.mark.parametrize("thing", [*(getattr(cige, name) for name in cige.__all__), LoadReport, NamesList])
+def test_type_hints_of_public_names_can_be_resolved(thing):
+    """Tools that read signatures at run time, such as pydantic, need the names in them to be there."""
+    for part in {thing, *functions_of(thing)}:
+        typing.get_type_hints(part)
+
+
+@pytest.mark.parametrize("thing", [getattr(cige, name) for name in cige.__all__])
+def test_public_functions_have_docstrings(thing):
+    """The reference leaves out methods and properties that have none."""
+    assert inspect.getdoc(thing)
+    assert [part.__qualname__ for part in functions_of(thing) if not part.__doc__ and part.__name__ != "__init__"] == []

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import Any, Literal, overload
 
+import cige.explain
 from cige.entities.entity import Entity
 from cige.entities.label_facts import LabelFacts
 from cige.errors import ModelError
@@ -28,9 +29,6 @@ from cige.tagging.streaming import Stream, WordBudgetWarning  # noqa: F401  # ca
 from cige.tagging.windows import LatticeWord, core_words, read_windows
 from cige.text.counted import counted
 from cige.text.given import check_text, whole_number
-
-if TYPE_CHECKING:
-    from cige.explain.explanation import Explanation
 
 
 @dataclass(frozen=True)
@@ -177,6 +175,7 @@ class NER(EntityFinder):
 
     @property
     def lexicon(self) -> Lexicon:
+        """The words of the model, and those that the user adds with `ner.lexicon.add(...)`."""
         return self.model.lexicon
 
     @property
@@ -186,10 +185,12 @@ class NER(EntityFinder):
 
     @property
     def label_facts(self) -> LabelFacts:
+        """What the model folder says about labels: parents, maximum lengths, calibration."""
         return self.model.label_facts
 
     @property
     def word_labels(self) -> frozenset[str]:
+        """The labels that the user's words have now."""
         return self.lexicon.user_label_names
 
     @property
@@ -238,7 +239,7 @@ class NER(EntityFinder):
         request: Request | None = None,
         words: UserWords = (),
         on_progress: Callable[[int, int], None] | None = None,
-    ) -> Explanation:
+    ) -> cige.explain.Explanation:
         """Which words each entity depends on and what changes without them; see `cige.explain.explanation`.
 
         Args:
@@ -246,7 +247,7 @@ class NER(EntityFinder):
             removals: whether to predict again without each word that overlaps an entity.
             word_sets: whether to list the word sets of each character; None lists them if the model has them.
             maps: whether to include attention maps.
-            request: which entities are reported, such as `Request.of(min_score=0.5)`.
+            request: which entities are reported, such as `Request.of(min_score=0.5)` (from `cige.tagging.selection`).
             words: additional user words for this call only, as in `__call__`.
             on_progress: called with (characters done, characters of the text) during predictions without words.
 

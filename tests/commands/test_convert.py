@@ -23,7 +23,8 @@ def test_the_command(tmp_path, capsys):
     write_sentences(tmp_path / "c.csv", [Sentence(TEXT, SPANS)])
     assert read_sentences(tmp_path / "c.csv")[0].spans == SPANS
     assert main(["convert", str(source), str(tmp_path / "x.unknown")]) == 2
-    assert "cannot tell the format from the name" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "cannot tell the format from the name" in said and "name it by --to" in said
 
 
 def test_repairs_of_the_command_are_told(tmp_path, capsys):

@@ -112,6 +112,13 @@ def test_the_figure_of_positions_is_what_the_code_draws():
     }
 
 
+def test_the_reference_of_ner_has_the_methods_that_it_inherits():
+    """`ner(...)` and `ner.pipe(...)` are methods of a base class; the reference leaves those out that are not named."""
+    page = (DOCS / "reference" / "python.md").read_text(encoding="utf-8")
+    options = re.search(r"^::: cige\.NER\n    options:\n(      .*\n)+", page, re.M)
+    assert options and "inherited_members: [__call__, pipe]" in options[0]
+
+
 def test_every_page_of_the_menu_has_a_chinese_name():
     """Names that are the same in both languages are named too, so that a new page is not forgotten."""
     settings = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))

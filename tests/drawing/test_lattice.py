@@ -102,3 +102,15 @@ def test_anything_gives_well_formed_xml(text):
 def test_words_left_out_are_told():
     lattice = Lattice(text="哈哈", words=np.zeros((0, 3), np.int32), n_base=0, n_dropped=1234)
     assert "1,234 more words are over the node budget" in draw_lattice(lattice)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"width": 0}, "given width=0; expected a whole number"),
+        ({"text": "北京大"}, "given a text of 3 characters; expected"),
+    ],
+)
+def test_what_does_not_fit_the_lattice_is_refused(options, told):
+    with pytest.raises(ValueError, match=told):
+        draw_lattice(LATTICE, **options)

@@ -3,7 +3,7 @@
 Examples:
   cige annotate news.txt annotated/
   cige annotate posts.jsonl annotated/ --text-column body --lexicon-add names.txt --processes 8
-  cige annotate posts/ annotated/ --to parquet --min-score 0.5
+  cige annotate posts.csv annotated/ --to parquet --min-score 0.5
   cige annotate posts/ annotated/ --engine ray --processes 16
 
 The input can be lines of text, JSON lines, CSV, TSV or Parquet; .gz and .xz files are decompressed. The rows are
@@ -182,9 +182,9 @@ def _annotate(job: Job, args: argparse.Namespace, *, is_there: bool) -> int:
         rows = "the only row was" if n_rejected == 1 else f"all {n_rejected:,} rows were"
         with open(min((job.output / "rejected").iterdir()), encoding="ascii") as file:
             first = json.loads(file.readline())
-        raise DataError(f"{args.output}: {rows} rejected ({first['reason']}); see {args.output}/rejected")
+        raise DataError(f"{args.output}: {rows} rejected ({first['reason']}); see {Path(args.output, 'rejected')}")
     were = counted(n_rejected, "row was", "rows were")
-    rejected = f"; {were} rejected, see {args.output}/rejected" if n_rejected else ""
+    rejected = f"; {were} rejected, see {Path(args.output, 'rejected')}" if n_rejected else ""
     rate = f", {progress.rows_per_second:,.0f} rows per second" if pending else ""
     if n_parts and not pending:
         rate = " (all parts were finished already)"

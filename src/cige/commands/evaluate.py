@@ -3,8 +3,8 @@
 Examples:
   cige evaluate --model runs/weibo/model --data weibo/test.bmes
   cige evaluate --data msra/test.bmes --labels NR=PER,NS=LOC,NT=ORG --json
-  cige evaluate --data weibo/dev.bmes --labels PER.NAM=PER GPE.NAM=LOC LOC.NAM=LOC ORG.NAM=ORG \\
-      PER.NOM= GPE.NOM= LOC.NOM= ORG.NOM= --errors errors.jsonl
+  cige evaluate --data weibo/dev.bmes --types coarse --data-labels-only --errors errors.jsonl \\
+      --labels PER.NAM=PER GPE.NAM=LOC LOC.NAM=LOC ORG.NAM=ORG PER.NOM= GPE.NOM= LOC.NOM= ORG.NOM=
 """
 
 from __future__ import annotations

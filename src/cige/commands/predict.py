@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--consistent",
         action="store_true",
         help="treat all lines as one document; if a name was found at one place and missed at another, predict again "
-        "with the found names as words (of nested entities, only the outermost are found)",
+        "with the found names as words (of nested entities, those of --flat)",
     )
     parser.add_argument(
         "--batch-size",

@@ -31,7 +31,7 @@ def read_sentences(
 
     Args:
         format: a name of `cige.data.documents.FORMATS`, or "auto" to detect it from the contents.
-        repair: repair illegal tag transitions (see `tags.repair`) and keep the outermost of overlapping spans. A
+        repair: repair illegal tag transitions (see `tags.repair`) and keep the longest of overlapping spans. A
             RepairWarning contains the number of repairs; `read_labelled` lists them.
         nested: keep all of overlapping spans, which files of tags cannot have but JSON lines and documents can.
 

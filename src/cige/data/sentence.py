@@ -16,8 +16,9 @@ OPEN = "?"
 class Span:
     """A labelled stretch of text, half-open [start, end) in code points.
 
-    In training data, `label` may be OPEN, or several labels joined by EITHER. A discontinuous entity has its `parts`,
-    two or more stretches that are sorted and do not touch; [start, end) is from the first to the last.
+    In training data, `label` may be "?" (OPEN: there may be any entities here), or several labels joined by "|"
+    (EITHER: one of them, such as "COMPANY|ORG"). A discontinuous entity has its `parts`, two or more stretches that are
+    sorted and do not touch; [start, end) is from the first to the last.
     """
 
     start: int

@@ -11,6 +11,7 @@ from cige.drawing.colours import colour_of
 from cige.drawing.svg import SOFT, escape, is_wide, svg_page, svg_text, text_width
 from cige.lattice.lattice import Lattice
 from cige.text.counted import counted
+from cige.text.given import whole_number
 
 FAINT, BAR, BAR_EDGE, USER_EDGE = "#94a3b8", "#f1f5f9", "#cbd5e1", "#b45309"
 MARGIN, GUTTER = 20, 34  # around the drawing; left of each row, for the offset of its first character
@@ -78,8 +79,21 @@ def draw_lattice(
         emphasis: maps a row of `lattice.words` to how to colour it; other words are grey.
         width: width of the drawing in pixels; longer texts are broken into several rows.
         legend: explain the colours at the bottom.
+
+    Returns:
+        The file as a string, which a browser or a notebook shows.
+
+    Raises:
+        ValueError: `text` has another number of characters than the lattice, or `width` is not a whole number, 1 or
+            more.
     """
+    width = whole_number("width", width, least=1)
     if text is not None:
+        if len(text) != lattice.n_chars:
+            raise ValueError(
+                f"given a text of {counted(len(text), 'character')}; expected the text of this lattice, which has "
+                f"{lattice.n_chars:,}"
+            )
         lattice = replace(lattice, text=text)
     emphasis, marks = emphasis or {}, outermost(marks)
     labels = sorted({m.label for m in marks} | {e.label for e in emphasis.values()})

@@ -44,14 +44,17 @@ class Lattice:
 
     @property
     def n_chars(self) -> int:
+        """T, the number of characters."""
         return len(self.text)
 
     @property
     def n_words(self) -> int:
+        """W, the number of words."""
         return len(self.words)
 
     @property
     def n_nodes(self) -> int:
+        """T + W: each character and each word is a node."""
         return len(self.text) + len(self.words)
 
     @property

@@ -7,10 +7,11 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import compress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+import cige.lexicon
 from cige.errors import LexiconError
 from cige.folders.hub import is_bundled
 from cige.folders.kinds import LEXICON
@@ -45,9 +46,6 @@ from cige.text.counted import counted
 from cige.text.given import check_text
 from cige.text.normalize import normalize
 
-if TYPE_CHECKING:
-    from cige.lexicon.report import LoadReport
-
 _MANY = 100_000  # words of a call
 
 
@@ -65,7 +63,7 @@ class Lexicon:
         report: which words were taken and refused when it was built; None for a loaded lexicon.
     """
 
-    def __init__(self, *, base: BaseWords, report: LoadReport | None = None) -> None:
+    def __init__(self, *, base: BaseWords, report: cige.lexicon.LoadReport | None = None) -> None:
         self.report = report
         self._base = base
         self._lock = threading.Lock()
@@ -231,7 +229,7 @@ class Lexicon:
             inside: with mode "block": whether what lies inside the words may be an entity; the same as "block_exact".
 
         Raises:
-            TypeError: a type such as "PER" was given as a word; labels are given with `label=`.
+            TypeError: of two words, the second is a type such as "PER"; labels are given with `label=`.
             LexiconError: a word cannot be used (it is empty, begins or ends with a space, contains a control character,
                 has more than 64 characters, or is a single character with mode "evidence"), or the label or the mode is
                 not valid. The message lists the words, and none is added.
@@ -256,7 +254,7 @@ class Lexicon:
         """
         self._add(usable(triples(words)))
 
-    def add_file(self, path: str | os.PathLike[str], *, format: str = "auto") -> LoadReport:
+    def add_file(self, path: str | os.PathLike[str], *, format: str = "auto") -> cige.lexicon.LoadReport:
         """Add the words of a file, with labels and modes if it has them; see `words_file.read_words` for the formats.
 
         Lines that cannot be used are listed in the report with the reason, and the others are added.
@@ -300,7 +298,7 @@ class Lexicon:
         """A lexicon with additional user words, at a cost that depends only on `words`; this lexicon does not change.
 
         Args:
-            words: texts_of_call, `UserWord`s with label and mode, or a dict of words and labels (None for no label).
+            words: strings, `UserWord`s with label and mode, or a dict of words and labels (None for no label).
 
         Raises:
             LexiconError: some words cannot be used; the message lists them.

@@ -13,18 +13,16 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
+import cige.lexicon
 from cige.errors import LexiconError, WordListWarning
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.storage import new_file
 from cige.lexicon.word_rules import NOT_UTF8, reason_to_refuse
 from cige.text.normalize import normalize
-
-if TYPE_CHECKING:
-    from cige.lexicon.report import LoadReport
 
 MAX_GAZETTEERS = 30  # each has a bit of an int32, whose first bit is that of the lexicon
 _FACTS = ("version", "date")
@@ -86,7 +84,7 @@ class NamesList:
     kinds: Mapping[str, tuple[str, ...]]
     version: str = ""
     date: str = ""
-    report: LoadReport | None = field(default=None, compare=False, repr=False)
+    report: cige.lexicon.LoadReport | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         for name, kinds in self.kinds.items():

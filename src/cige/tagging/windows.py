@@ -36,7 +36,7 @@ class LatticeWord:
     """A lexicon word over [start, end) of the user's text, in the spelling of the lexicon.
 
     `is_user` tells whether the user added it, `label` is the entity type that the user gave it or None, and `mode` is
-    "evidence" or "force".
+    "evidence", "type" or "force" (blocked words are not listed).
     """
 
     start: int

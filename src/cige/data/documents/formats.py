@@ -130,7 +130,10 @@ def format_to_write(path: str | Path, format: str = "auto") -> str:
     """The name of the format that `write_documents` uses; raises a DataError if it is unknown."""
     name = _by_suffix(Path(path)) if format == "auto" else known(format)
     if name is None:
-        raise DataError(f"cannot tell the format from the name {path}; give one of {', '.join(written())}")
+        raise DataError(
+            f"cannot tell the format from the name {path}; name it by --to (in Python, format=): one of "
+            f"{', '.join(written())}"
+        )
     return name
 
 
