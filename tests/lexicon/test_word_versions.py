@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 
 import pytest
@@ -45,6 +46,45 @@ def test_what_is_refused_changes_nothing(tmp_path):
         with pytest.raises(LexiconError, match=r"there are 1\.txt"):
             versions.use(name)
     assert versions.names() == ["1.txt"] and versions.current() == "1.txt"
+
+
+def test_a_name_that_an_editor_wrote(tmp_path):
+    """Notepad begins files with a byte order mark and ends lines with CRLF."""
+    versions = WordVersions(tmp_path / "names")
+    versions.publish(words(tmp_path, "张桂梅"), "1.txt")
+    (tmp_path / "names/current").write_bytes(b"\xef\xbb\xbf1.txt\r\n")
+    assert versions.current() == "1.txt"
+
+
+@pytest.mark.parametrize("content", [b"1" * 300, b"1" * 100_000, b"", b"1.txt\0", b"..", b"1.txt\n2.txt", b"\xff"])
+def test_a_damaged_name_of_the_current_version_is_refused_in_one_line(tmp_path, content):
+    versions = WordVersions(tmp_path / "names")
+    versions.publish(words(tmp_path, "张桂梅"), "1.txt")
+    (tmp_path / "names/current").write_bytes(content)
+    with pytest.raises(LexiconError, match=r"there are 1\.txt|a folder made by") as refused:
+        versions.current()
+    assert len(str(refused.value)) < 1_000
+
+
+def test_a_device_or_pipe_in_place_of_the_name_is_not_read(tmp_path):
+    versions = WordVersions(tmp_path / "names")
+    versions.publish(words(tmp_path, "张桂梅"), "1.txt")
+    current = tmp_path / "names/current"
+    current.unlink()
+    os.mkfifo(current)  # a reader would wait until something is written to it
+    with pytest.raises(LexiconError, match="expected a file with the name of a version"):
+        versions.current()
+    current.unlink()
+    current.symlink_to("/dev/zero")
+    with pytest.raises(LexiconError, match="expected a file with the name of a version"):
+        versions.current()
+
+
+def test_a_name_that_is_too_long_for_a_file_is_refused(tmp_path):
+    versions = WordVersions(tmp_path / "names")
+    with pytest.raises(LexiconError, match="at most 200 bytes"):
+        versions.publish(words(tmp_path, "张桂梅"), 100 * "名")
+    assert not (tmp_path / "names").exists()
 
 
 def test_a_reader_sees_one_version_or_the_other(tmp_path):

@@ -1,5 +1,8 @@
 """Requests of every form: paths, methods, bodies, tokens and origins."""
 
+import asyncio
+import os
+
 import pytest
 from fastapi.testclient import TestClient
 from served import TEXT, client_of, entities
@@ -54,6 +57,29 @@ def test_the_token(ner):
         assert client.get("/v1/model", headers={"authorization": "bearer geheim€".encode()}).status_code == 200
         for path in ("/", "/docs", "/openapi.json", "/healthz", "/readyz"):
             assert client.get(path).status_code == 200
+
+
+def test_a_token_that_is_not_utf_8(ner):
+    """As in an environment variable that a shell with another encoding set; every request failed."""
+    app, sent = create_app(ner, Settings(), token=os.fsdecode("geheim€".encode("cp1252"))), []
+
+    async def send(message):
+        sent.append(message.get("status"))
+
+    def status(given):  # the client of other tests sends headers in UTF-8 alone
+        scope = {
+            "type": "http",
+            "method": "GET",
+            "path": "/v1/nothing",
+            "raw_path": b"/v1/nothing",
+            "query_string": b"",
+        }
+        sent.clear()
+        asyncio.run(app({**scope, "headers": [(b"authorization", given)]}, None, send))
+        return sent[0]
+
+    assert status(b"Bearer geheim\x80") == 404  # there is no such path
+    assert status("Bearer geheim€".encode()) == status(b"Bearer geheim") == 401
 
 
 def test_other_origins_may_not_call_by_default(client, ner):

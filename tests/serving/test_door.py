@@ -172,3 +172,41 @@ def test_it_is_known_how_long_a_request_waited_before_it_was_read(state, monkeyp
         second.settimeout(SOON)
         assert second.recv(100)
         assert len(state.waits) == 2 and state.waits[1] > 0.1
+
+
+ASKS = ("Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAEAAEAAAAIAAAAB")
+
+
+@pytest.mark.parametrize("cut", [0, -1, -len(BODY), -len(BODY) - 1, 60])
+def test_a_request_that_asks_for_http_2_is_answered_in_http_1(state, wire, cut):
+    """Java's HttpClient asks for it unless it is told not to."""
+    whole = request(BODY, "/v1/entities", "POST", *ASKS)
+    for _ in range(2):
+        for part in (whole[:cut], whole[cut:]):
+            wire.send(part)
+            time.sleep(0.02)
+        assert answer(wire)[::2] == (200, BODY)
+    wire.send(request())
+    assert answer(wire)[::2] == (200, BODY)
+
+
+def test_what_follows_a_request_that_asks_for_another_protocol_is_read(state, wire):
+    empty = request(b"", "/x", "GET", *ASKS)
+    chunked = request(b"", "/x", "POST", *ASKS, "Transfer-Encoding: chunked").replace(b"Content-Length: 0\r\n", b"")
+    wire.send(2 * empty + chunked + b"3\r\nabc\r\n0\r\n\r\n" + request(BODY, "/x", "POST", *ASKS) + request())
+    assert [answer(wire)[::2] for _ in range(5)] == [(200, found) for found in (b"", b"", b"abc", BODY, BODY)]
+
+
+@pytest.mark.parametrize("headers", [("A: " + 60 * "b",), ASKS[:2]], ids=["plain", "asking for another protocol"])
+def test_thousands_of_requests_that_arrive_at_once_are_all_answered(state, wire, headers):
+    """The pieces in which they arrive begin and end within heads, which together are longer than a head may be."""
+    sending = threading.Thread(target=wire.send, args=(3_000 * request(b"", "/x", "GET", *headers) + request(),))
+    sending.start()
+    assert [answer(wire)[2] for _ in range(3_001)] == 3_000 * [b""] + [BODY]
+    sending.join()
+
+
+def test_a_body_in_a_wrong_form_after_a_request_for_another_protocol_is_refused(state, wire):
+    head = request(b"", "/x", "POST", *ASKS, "Transfer-Encoding: chunked").replace(b"Content-Length: 0\r\n", b"")
+    wire.send(head + b"zz\r\n")
+    assert answer(wire)[0] == 400

@@ -11,14 +11,17 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 from pathlib import Path
 
 from cige.errors import LexiconError
 from cige.folders.atomic import atomic_file
 from cige.lexicon.report import LoadReport
 from cige.lexicon.words_file import read_words
+from cige.text.visible import one_line
 
 CURRENT, VERSIONS = "current", "versions"
+_MOST_BYTES = 200  # of a name; file systems allow 255, and files that are not yet complete have longer names
 
 
 class WordVersions:
@@ -39,7 +42,7 @@ class WordVersions:
             LexiconError: the folder has no versions, or the current version does not exist.
         """
         try:
-            name = (self.folder / CURRENT).read_text(encoding="utf-8").strip()
+            name = _name_in(self.folder / CURRENT)
         except (OSError, UnicodeDecodeError) as reason:
             raise LexiconError(
                 f"{self.folder}: its file {CURRENT!r} cannot be read ({reason}); expected a file of words, or a folder "
@@ -54,10 +57,9 @@ class WordVersions:
         Raises:
             LexiconError: there is none of this name.
         """
-        path = self.folder / VERSIONS / name
-        if name != Path(name).name or not path.is_file():
-            raise LexiconError(f"{self.folder}: no version {name!r}; there are {', '.join(self.names()) or 'none'}")
-        return path
+        if name not in (names := self.names()):
+            raise LexiconError(f"{self.folder}: no version {name!r}; there are {', '.join(names) or 'none'}")
+        return self.folder / VERSIONS / name
 
     def publish(self, source: str | os.PathLike[str], name: str) -> LoadReport:
         """Copy a word file to the folder as version `name` and make it current; running jobs keep their version.
@@ -69,8 +71,9 @@ class WordVersions:
             LexiconError: the file cannot be read as words, the name is not a valid file name, or a version with this
                 name has other words.
         """
-        if not name or name != Path(name).name or name.startswith("."):
-            raise LexiconError(f"version {name!r}: expected the name of a file, such as 2026-11-01.txt")
+        if not name or name != Path(name).name or name.startswith(".") or len(os.fsencode(name)) > _MOST_BYTES:
+            expected = f"the name of a file, such as 2026-11-01.txt, of at most {_MOST_BYTES} bytes"
+            raise LexiconError(f"version {one_line(repr(name))}: expected {expected}")
         listed = read_words(source, spaces=True)
         if not listed.words:
             raise LexiconError(f"{source}: contains no usable words; nothing was published\n{listed.report}")
@@ -95,6 +98,15 @@ class WordVersions:
         self.path(name)
         with atomic_file(self.folder / CURRENT) as aside:
             aside.write_text(name + "\n", encoding="utf-8")
+
+
+def _name_in(file: Path) -> str:
+    """The name that a file contains, also after the byte order mark of some editors; raises an OSError if there is no
+    file, or one that is too long for a name, such as a device without end."""
+    status = file.stat()
+    if not stat.S_ISREG(status.st_mode) or status.st_size > 2 * _MOST_BYTES:
+        raise OSError("expected a file with the name of a version")
+    return file.read_text(encoding="utf-8-sig").strip()
 
 
 def word_file(path: str | os.PathLike[str]) -> str:

@@ -8,6 +8,9 @@ Refusing a request of an overloaded server here takes a fifth of the time that i
 leaves more time for accepted requests. Only plain requests are refused so; pipelined requests, upgrades, requests with
 `Expect: 100-continue` and those of web pages, which can only read responses with CORS headers, are passed on to the
 guard, which can refuse them too.
+
+Requests that ask to go on with another protocol are answered in HTTP/1.1, which the standard allows. Java's HttpClient
+asks for HTTP/2 with each first request, and uvicorn's parser would leave out the body and all that follows.
 """
 
 from __future__ import annotations
@@ -20,8 +23,10 @@ import socket
 import struct
 import sys
 import time
-from typing import Any
+from contextlib import suppress
+from typing import Any, cast
 
+import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from cige.serving.guard import READING_PATHS
@@ -37,8 +42,38 @@ TICK_S = 0.5  # how often a connection looks at the time
 LINGER_S = 2.0  # for which the rest of a refused request is read, or its client might not see the response
 EXTRA = 16  # connections over the maximum, for probes alone
 PROBES = (b"/healthz", b"/readyz")
+_FRAMING = (b"content-length", b"transfer-encoding")  # headers that say how long a body is
 _LAST_RECEIVED = struct.Struct("@I")  # tcpi_last_data_recv, milliseconds; at 52 in Linux's struct tcp_info
 _PATHS = {path.encode(): path for path in READING_PATHS}
+
+
+class _Requests:
+    """The parser of a connection, which reads on as HTTP/1.1 where a request asks for another protocol."""
+
+    def __init__(self, door: Door):
+        self._door = door
+        self._begin()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._parser, name)
+
+    def _begin(self) -> None:
+        self._parser = httptools.HttpRequestParser(self._door)
+        with suppress(AttributeError):  # httptools before 0.6.3 has none
+            self._parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn does
+
+    def feed_data(self, data: bytes) -> None:
+        rest = memoryview(data)
+        while rest:
+            try:
+                self._parser.feed_data(rest)
+                return
+            except httptools.HttpParserUpgrade as asked:  # after the head, from where this parser reads nothing more
+                rest = rest[asked.args[0] :]
+            head = self._door.head_again()
+            self._begin()
+            if head:
+                self._parser.feed_data(head)
 
 
 class _Part(enum.Enum):
@@ -60,9 +95,14 @@ class Door(HttpToolsProtocol):
         self._refused_for = 0  # Retry-After of the request that is being refused, in seconds
         self._part, self._since, self._until = _Part.IDLE, 0.0, math.inf
         self._n_fed = self._n_named = self._n_headers = 0  # bytes of the current head in whole pieces; in its parts
-        self._n_parsed = 0  # bytes of a body in the current piece
+        self._n_parsed, self._has_begun = (
+            0,
+            False,
+        )  # bytes of a body in the current piece; whether a request began in it
         self._wrong: Refused | None = None  # why the rest of what arrives is not read
         self._is_extra = self._is_stopping = False
+        self._is_again = False  # whether the parser reads the head of `head_again`
+        self.parser = cast(httptools.HttpRequestParser, _Requests(self))
         self._unsent, self._unsent_since = 0, 0.0  # bytes of responses that the client has not read
 
     def connection_made(self, transport: Any) -> None:
@@ -79,9 +119,10 @@ class Door(HttpToolsProtocol):
         if self._wrong is not None:
             return
         self._arrived = time.monotonic() - self._waited()
-        part, self._n_parsed = self._part, 0
+        part, self._n_parsed, self._has_begun = self._part, 0, False
         super().data_received(data)
-        if self._part is part and part in (_Part.HEAD, _Part.BODY) and not self._n_parsed:
+        stays = self._part is part and not self._has_begun
+        if stays and part in (_Part.HEAD, _Part.BODY) and not self._n_parsed:
             # All of it is in one header, also one after a body in chunks, or in the URL: the parser keeps it.
             self._n_fed += len(data)
             if self._n_fed > HEAD_BYTES and self._wrong is None:
@@ -180,19 +221,44 @@ class Door(HttpToolsProtocol):
             return 0.0
         return float(milliseconds) / 1e3
 
+    def head_again(self) -> bytes:
+        """What a new parser must know of a request that asked for another protocol, to read its body; b"" without one.
+
+        The callbacks leave it out, since they have read the whole head.
+        """
+        self._is_again = self._has_body
+        if not self._has_body:
+            return b""
+        closes = not self.parser.should_keep_alive()
+        lines = [b"POST / HTTP/" + self.parser.get_http_version().encode()]
+        lines += [name + b": " + value for name, value in self.headers if name in _FRAMING]
+        lines += [b"connection: close" if closes else b"connection: keep-alive", b"", b""]
+        return b"\r\n".join(lines)
+
+    @property
+    def _has_body(self) -> bool:
+        return any(name in _FRAMING and value.strip(b"0") for name, value in self.headers)
+
     def on_message_begin(self) -> None:
+        if self._is_again:
+            return
         super().on_message_begin()
+        self._has_begun = True
         self._n_fed = self._n_named = self._n_headers = 0
         self._wait_for(_Part.HEAD, self._waits.head_s)
         self.scope["state"][ARRIVED] = self._arrived
 
     def on_url(self, url: bytes) -> None:
+        if self._is_again:
+            return
         super().on_url(url)
         if len(self.url) > URL_BYTES:
             message = f"given a URL of more than {URL_BYTES:,} bytes; send what is long in the body"
             self._stop_parsing(Refused("url_too_long", message, most=URL_BYTES))
 
     def on_header(self, name: bytes, value: bytes) -> None:
+        if self._is_again:
+            return
         self._n_named += len(name) + len(value)
         self._n_headers += 1
         if self._n_named > HEAD_BYTES or self._n_headers > HEADERS:
@@ -204,6 +270,9 @@ class Door(HttpToolsProtocol):
         raise wrong  # the parser passes it to uvicorn, which calls `send_400_response`
 
     def on_headers_complete(self) -> None:
+        if self._is_again:
+            self._is_again = False
+            return
         self._wait_for(_Part.BODY, self._waits.read_s)
         if self._is_extra and self.url not in PROBES:
             self._stop_parsing(_too_many_connections(self._waits.connections))
@@ -232,6 +301,8 @@ class Door(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """Send the refusal after the body has been received, since clients must be able to finish sending."""
+        if self.parser.should_upgrade() and self._has_body:
+            return  # the parser leaves out the body, which `_Requests` reads
         self._wait_for(_Part.ANSWER, math.inf)
         if not self._refused_for:
             super().on_message_complete()

@@ -46,7 +46,9 @@ class Guard:
         metrics: Metrics,
         pace: Pace,
     ):
-        self._app, self._token, self._hosts = app, token, hosts
+        self._app, self._hosts = app, hosts
+        # An environment variable may have any bytes: those that are not UTF-8 are lone surrogates in `token`.
+        self._token = None if token is None else token.encode("utf-8", "surrogateescape")
         self._body_bytes, self._metrics, self._pace = body_bytes, metrics, pace
         self._n_held = 0  # bytes of bodies whose requests have not been answered
 
@@ -119,7 +121,7 @@ class Guard:
         if self._token is None or scope["path"] in OPEN_PATHS or scope["method"] == "OPTIONS":
             return
         kind, _, token = headers.get(b"authorization", b"").partition(b" ")
-        same = hmac.compare_digest(token.strip(), self._token.encode("utf-8"))  # in constant time
+        same = hmac.compare_digest(token.strip(), self._token)  # in constant time
         if not (same and kind.lower() == b"bearer"):
             message = "expected the header `Authorization: Bearer TOKEN` with the token of this server"
             raise Refused("no_token", message, headers={"www-authenticate": "Bearer"})

@@ -193,7 +193,11 @@ def test_attention_received_of_one_layer_is_the_mean_over_queries_and_heads():
 
 @pytest.mark.parametrize(
     ("changes", "message"),
-    [({"width": 13}, "width 13 cannot be shared by 2 heads"), ({"n_layers": 0}, "n_layers is 0, expected 1 or more")],
+    [
+        ({"width": 13}, "width 13 cannot be shared by 2 heads"),
+        ({"n_layers": 0}, "n_layers is 0, expected 1 or more"),
+        ({"position_scale": "paper"}, "position_scale is 'paper', expected 'single' or 'double'"),
+    ],
 )
 def test_settings_that_make_no_sense(changes, message):
     with pytest.raises(ValueError, match=message):

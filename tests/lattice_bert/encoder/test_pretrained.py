@@ -206,6 +206,20 @@ def test_a_damaged_folder_is_named(tmp_path, model, name):
         PretrainedLatticeBert.from_pretrained(tmp_path / "model")
 
 
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"n_layers": 10**9}, "n_layers is 1000000000, and there are weights of fewer"),
+        ({"position_scale": "triple"}, "position_scale is 'triple'"),
+    ],
+)
+def test_settings_of_another_network_are_refused_before_it_is_built(tmp_path, model, changes, said):
+    model.save(tmp_path / "model")
+    damage_config(tmp_path / "model", **changes)
+    with pytest.raises(ModelError, match=said):
+        PretrainedLatticeBert.from_pretrained(tmp_path / "model")
+
+
 def test_no_such_model(tmp_path):
     with pytest.raises(ModelError, match="no such folder"):
         PretrainedLatticeBert.from_pretrained(tmp_path / "none")

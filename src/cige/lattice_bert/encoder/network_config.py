@@ -69,6 +69,8 @@ class LatticeBertConfig:
         for name in ("dropout_prob", "attention_dropout_prob"):
             if not 0 <= getattr(self, name) < 1:
                 problems.append(f"{name} is {getattr(self, name)}, expected from 0 to below 1")
+        if self.position_scale not in ("single", "double"):
+            problems.append(f"position_scale is {self.position_scale!r}, expected 'single' or 'double'")
         if not problems and self.width % self.n_heads:
             problems.append(f"width {self.width} cannot be shared by {self.n_heads} heads (n_heads)")
         return problems

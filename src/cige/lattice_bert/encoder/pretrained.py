@@ -161,6 +161,8 @@ def must_fit_each_other(folder: Path, settings: str, weights: str) -> Iterator[N
 
 def _read_network(about: JsonObject, weights: dict[str, torch.Tensor]) -> LatticeBertForPreTraining | LatticeBert:
     config, n_classes = LatticeBertConfig(**about["config"]), about["n_sentence_classes"]
+    if config.n_layers > len(weights):  # a network of a wrong number of layers would be built until memory is full
+        raise ValueError(f"n_layers is {config.n_layers}, and there are weights of fewer layers")
     network: LatticeBertForPreTraining | LatticeBert
     with uninitialised():  # the file has all weights
         network = LatticeBert(config) if n_classes is None else LatticeBertForPreTraining(config, n_classes)
