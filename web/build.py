@@ -153,7 +153,7 @@ def rules() -> dict[str, Any]:
     """What text.js reads of cige.text and cige.tagging: sets of characters, patterns and numbers."""
     return {
         "width": _pairs(normalize.WIDTH),
-        "simplified": _pairs(normalize.SIMPLIFIED),
+        "simplified": _pairs(normalize.SIMPLIFIED | normalize.UNIFIED),
         "space": ranges(str.isspace),
         "spacer": ranges(lambda char: unicodedata.category(char) == "Zs"),
         "alphabetic": ranges(cells.is_alphabetic),

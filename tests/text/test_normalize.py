@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cige.text.normalize import SIMPLIFIED, WIDTH, Folding, fold_width, normalize
+from cige.text.normalize import SIMPLIFIED, UNIFIED, WIDTH, Folding, fold_width, normalize
 
 
 @pytest.mark.parametrize(
@@ -20,6 +22,10 @@ from cige.text.normalize import SIMPLIFIED, WIDTH, Folding, fold_width, normaliz
         ("a\ud800b", "a\ufffdb"),
         ("", ""),
         ("IT it", "IT it"),
+        ("⼩⽶汽⻋在⻓沙⾒⾦⼀⾨", "小米汽车在长沙见金一门"),  # as from a PDF
+        ("\uf90a\ufa12\U0002f800", "金晴丽"),
+        ("GPT\u20114o，F\u2010150，\u22125度", "GPT-4o，F-150，-5度"),
+        ("唐纳德・特朗普，安格拉‧默克尔，A･B", "唐纳德·特朗普，安格拉·默克尔，A·B"),
     ],
 )
 def test_folds(text: str, expected: str) -> None:
@@ -46,9 +52,9 @@ def test_text_that_nothing_changes_in_is_returned_as_it_is(compile_after: int) -
     assert Folding(WIDTH, compile_after=compile_after)(traditional) is traditional
 
 
-@pytest.mark.parametrize("changes", [WIDTH, WIDTH | SIMPLIFIED])
+@pytest.mark.parametrize("changes", [WIDTH, WIDTH | SIMPLIFIED | UNIFIED])
 def test_the_pattern_finds_what_is_looked_up(changes: dict[str, str]) -> None:
-    text = "".join(map(chr, range(0x20000)))
+    text = "".join(map(chr, range(0x30000)))
     by_pattern, looked_up = Folding(changes, compile_after=0), Folding(changes, compile_after=len(text))
     assert by_pattern(text) == looked_up(text) != text
     assert by_pattern._pattern is not None and looked_up._pattern is None
@@ -66,7 +72,15 @@ def test_the_pattern_is_compiled_after_many_short_texts() -> None:
 
 
 def test_no_character_is_folded_twice() -> None:
-    folded = {chr(code): normalize(chr(code)) for code in range(0x20000)}
+    folded = {chr(code): normalize(chr(code)) for code in range(0x30000)}
     changed = {a: b for a, b in folded.items() if a != b and b != "\ufffd"}
-    assert len(changed) > 2900
+    assert len(changed) > 4200
     assert not set(changed) & set(changed.values())
+
+
+def test_every_radical_is_a_character_of_its_own_shape() -> None:
+    """Unicode has names for radicals, and for compatibility ideographs a normal form."""
+    for char, same in UNIFIED.items():
+        assert len(same) == 1 and unicodedata.name(char).startswith(("CJK RADICAL", "KANGXI RADICAL", "CJK COMPAT"))
+        form = unicodedata.normalize("NFKC", char)
+        assert same == SIMPLIFIED.get(form, form) or unicodedata.name(char).startswith("CJK RADICAL")

@@ -5,17 +5,39 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from unicodedata import normalize as normal_form
 
-# Maps full-width ASCII (U+FF01..U+FF5E) to half width, and the ideographic space to a space. The Chinese punctuation
-# marks ，！？：；（） stay full-width, because they are full-width in the corpora that vectors are trained on.
+# Maps full-width ASCII (U+FF01..U+FF5E) to half width, the ideographic space to a space, and rarer hyphens (such as the
+# one that chatbots write in GPT‑5) and middle dots (such as the Japanese one) to the usual ones. The Chinese marks
+# ，！？：；（） stay full-width, because they are full-width in the corpora that vectors are trained on.
 _KEPT = set("！（），：；？")
-WIDTH = {chr(code): chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F) if chr(code) not in _KEPT} | {"\u3000": " "}
+_SIGNS = {"\u3000": " "} | dict.fromkeys("\u2010\u2011\u2212", "-") | dict.fromkeys("\u2027\u30fb\uff65", "·")
+WIDTH = {chr(code): chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F) if chr(code) not in _KEPT} | _SIGNS
 
 # Traditional to simplified characters, from OpenCC's TSCharacters.txt (Apache License 2.0). If there are several
 # simplified forms, the first is used. Characters of GB 2312, the character set of simplified text, are not mapped,
 # except 後, 於, 麽 and 菸, which are rare in simplified text.
 SIMPLIFIED = {
     pair[0]: pair[1] for pair in Path(__file__).with_name("traditional.txt").read_text(encoding="utf-8").split()
+}
+# Radicals and compatibility ideographs, which look like other characters and stand for them in the text of many PDF
+# files (⻓沙 is 长沙). The pairs of radicals, which no normal form replaces, are those of Unicode's
+# EquivalentUnifiedIdeograph.txt.
+_RADICALS = (
+    "⺁厂⺂乛⺃乚⺄乙⺅亻⺆冂⺈刀⺉刂⺊卜⺋㔾⺌小⺍小⺎兀⺏尣⺐尢⺒巳⺓幺⺔彑⺕彐⺖忄⺗心⺘扌⺙攵⺛旡⺜日"
+    "⺝月⺞歺⺟母⺠民⺡氵⺢氺⺣灬⺤爫⺥爫⺦丬⺧牛⺨犭⺩王⺫目⺬示⺭礻⺯糹⺰纟⺱罓⺲罒⺳㓁⺴冗⺶羊⺹耂⺺肀"
+    "⺻聿⺼肉⺾艹⺿艹⻀艹⻁虎⻂衤⻃覀⻄西⻅见⻆角⻈讠⻉贝⻋车⻌辶⻍辶⻎辶⻏邑⻐钅⻑長⻒镸⻓长⻔门⻖阝⻗雨"
+    "⻘青⻙韦⻚页⻛风⻜飞⻝食⻟飠⻠饣⻢马⻣骨⻤鬼⻥鱼⻦鸟⻧卤⻨麦⻩黄⻪黾⻫斉⻬齐⻭歯⻮齿⻯竜⻰龙⻱龜⻲亀"
+    "⻳龟"
+)
+_COMPATIBLE = (*range(0x2F00, 0x2FD6), *range(0xF900, 0xFB00), *range(0x2F800, 0x2FA20))
+UNIFIED = {
+    char: SIMPLIFIED.get(same, same)
+    for char, same in [
+        *zip(_RADICALS[::2], _RADICALS[1::2], strict=True),
+        *((chr(code), normal_form("NFKC", chr(code))) for code in _COMPATIBLE),
+    ]
+    if same != char
 }
 _NO_CHARS = dict.fromkeys(map(chr, range(0xD800, 0xE000)), "\ufffd")  # lone surrogates
 _COMPILE_AFTER = 16_384  # characters: looking them up one by one takes as long as compiling the longer pattern, 3 ms
@@ -55,11 +77,12 @@ class Folding:
         return self._changes[match[0]]
 
 
-_fold_width, _normalize = Folding(WIDTH), Folding(WIDTH | SIMPLIFIED)
+_fold_width, _normalize = Folding(WIDTH), Folding(WIDTH | SIMPLIFIED | UNIFIED)
 
 
 def fold_width(text: str) -> str:
-    """Return `text` with full-width letters made half-width and lone surrogates replaced by U+FFFD.
+    """Return `text` with full-width letters made half-width, rarer hyphens and middle dots replaced by the usual ones,
+    and lone surrogates replaced by U+FFFD.
 
     The length never changes. Case is kept, because vectors and lexicons distinguish "IT" from "it". A lone surrogate
     is replaced because it cannot be encoded, so it cannot be matched, written to a file or printed.
@@ -71,7 +94,8 @@ def normalize(text: str) -> str:
     """Return `text` in the form in which vectors and lexicons are looked up.
 
     The text is normalised as by `fold_width`, and traditional characters are simplified, because vectors and lexicons
-    come from simplified text. Each character is mapped by itself, so the length never changes. A character that is
-    also used in simplified text (乾 in 乾坤, 著 in 著名) stays as it is.
+    come from simplified text. Radicals and compatibility ideographs become the characters that look the same. Each
+    character is mapped by itself, so the length never changes. A character that is also used in simplified text (乾 in
+    乾坤, 著 in 著名) stays as it is.
     """
     return _normalize(text)
