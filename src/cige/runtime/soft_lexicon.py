@@ -28,6 +28,9 @@ class RuntimeSoftLexicon:
         weights: all weights of the tagger, by their names in the model folder.
         vocabulary: the vocabulary, with the counts of words in the training text.
         library: the compiled runtime, or None for NumPy.
+
+    Attributes:
+        n_threads: the number of threads of the compiled LSTM; None for `cige.runtime.native.n_threads()`.
     """
 
     def __init__(
@@ -38,6 +41,7 @@ class RuntimeSoftLexicon:
         library: Library | None,
     ):
         self._config, self._weights = config, weights
+        self.n_threads: int | None = None
         self._chars = CharVectors(config, weights)
         if config.use_words:
             self._word = EmbeddingTable.of(weights, "encoder.embeddings.word")
@@ -55,7 +59,7 @@ class RuntimeSoftLexicon:
         shares = [np.zeros(n, np.float32) for n in zip(batch.n_chars.tolist(), batch.n_words.tolist(), strict=True)]
         if self._config.use_words:
             x = np.concatenate([x, self._word_sets(batch, shares)], 1)
-        x = self._lstm(x, batch.n_chars)
+        x = self._lstm(x, batch.n_chars, self.n_threads)
         return np.ascontiguousarray(x @ self._weights["output.weight"].T + self._weights["output.bias"]), shares
 
     def _word_sets(self, batch: RaggedLattices, shares: list[np.ndarray]) -> np.ndarray:
