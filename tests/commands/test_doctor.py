@@ -110,6 +110,13 @@ def test_surroundings_that_are_odd_are_noted(capsys, monkeypatch, tmp_path):
     assert install_command("extra") in found["no-such-package"]["advice"]
 
 
+def test_threads_may_be_listed_by_level(capsys, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "1,2")
+    monkeypatch.setattr(doctor, "_model", lambda name: iter(()))
+    _, found = told(capsys)
+    assert found["threads"]["state"] == "ok" and found["threads"]["detail"].startswith("1 of ")
+
+
 def test_people_get_a_table(capsys, monkeypatch):
     monkeypatch.setattr(doctor, "_model", lambda name: iter(()))
     assert main(["doctor"]) == 0

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import tiny
 import torch
@@ -64,6 +65,12 @@ def test_models_that_differ_in_more_than_weights_are_refused():
     vocabulary = replace(one.vocabulary, word_rows=one.vocabulary.word_rows[:-1])
     with pytest.raises(ModelError, match="rows of characters, bigrams and words"):
         mean_model([one, replace(one, vocabulary=vocabulary)])
+    numbers = np.ones(len(one.lexicon), np.int32)
+    for name, difference in (("word_counts", "counts of words"), ("word_groups", "gazetteers of words")):
+        with_numbers, other = (replace(one.vocabulary, **{name: of_words}) for of_words in (numbers, 2 * numbers))
+        for vocabulary in (one.vocabulary, other):
+            with pytest.raises(ModelError, match=f"model 2 differs from the first in its {difference}"):
+                mean_model([replace(one, vocabulary=with_numbers), replace(one, vocabulary=vocabulary)])
     with pytest.raises(ModelError, match="architecture"):
         mean_model([one, replace(one, architecture="tener")])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 from collections.abc import Callable
 from copy import deepcopy
 from pathlib import Path
@@ -61,6 +62,24 @@ def test_each_character_is_what_the_tokenizer_makes_of_it_alone(bert, features):
     assert unknown == list(" 龘\u3000\t\x00\u200b😀")
     assert features.token_ids("AÉ") == features.token_ids("ae")  # lower case, as this BERT was trained
     assert features.token_ids("hello") == [VOCABULARY.index(c) for c in "hello"]  # never merged
+
+
+def test_a_thread_that_reads_a_new_character_meanwhile_has_its_token_too(bert, monkeypatch):
+    own, found = BertFeatures.load(bert, tuned=False), []
+    own._ids.clear()
+    tokenizer = own.tokenizer
+
+    def interrupted(*args, **options):
+        monkeypatch.setattr(own, "tokenizer", tokenizer)
+        other = threading.Thread(target=lambda: found.append(own.token_ids("李z")))
+        other.start()
+        other.join()
+        return tokenizer(*args, **options)
+
+    interrupted.unk_token_id = tokenizer.unk_token_id
+    monkeypatch.setattr(own, "tokenizer", interrupted)
+    expected = [VOCABULARY.index("李"), VOCABULARY.index("z")]
+    assert own.token_ids("李z") == expected and found == [expected]
 
 
 def test_a_cased_bert_keeps_case(tmp_path):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from cige.data.tags import allowed_transitions, tag_set
 from cige.nn.crf import CRF
-from cige.nn.crf_numpy import NumpyCRF
+from cige.nn.crf_numpy import MANY, NumpyCRF
 
 TAGS = tag_set(["X"])
 FREE = (np.ones(len(TAGS), bool), np.ones((len(TAGS), len(TAGS)), bool), np.ones(len(TAGS), bool))
@@ -143,3 +143,13 @@ def test_padding_changes_nothing():
     found, expected = own.marginals(padded, [5]), own.marginals(emissions, [5])
     assert found.log_z[0] == expected.log_z[0]
     assert found.probability(0, 2, [0, 0]) == expected.probability(0, 2, [0, 0])
+
+
+def test_two_tags_or_one_are_decoded_for_many_sentences_too():
+    rng = np.random.default_rng(2)
+    for n_tags in (1, 2):
+        start, end, transitions = (rng.normal(size=shape) for shape in (n_tags, n_tags, (n_tags, n_tags)))
+        crf = NumpyCRF(start=start, transitions=transitions, end=end)
+        emissions, lengths = rng.normal(size=(MANY, 5, n_tags)), [5, 3, 1, 4]
+        alone = [crf.decode(emissions[k : k + 1], [n])[0] for k, n in enumerate(lengths)]
+        assert crf.decode(emissions, lengths) == alone

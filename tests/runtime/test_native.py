@@ -14,7 +14,10 @@ def test_a_library_that_was_not_built_has_no_path_and_no_sources_no_checksum(mon
     assert native.source_checksum() == 0
 
 
-@pytest.mark.parametrize(("given", "n"), [("3", 3), ("1", 1), ("0", None), ("", None), ("two", None), ("-1", None)])
+@pytest.mark.parametrize(
+    ("given", "n"),
+    [("3", 3), ("1", 1), ("4,2", 4), (" 2 , 1", 2), ("0", None), ("", None), ("two", None), ("-1", None), ("²", None)],
+)
 def test_the_number_of_threads(monkeypatch, given, n):
     monkeypatch.setenv("OMP_NUM_THREADS", given)
     monkeypatch.setattr(native.os, "sched_getaffinity", lambda pid: set(range(7)), raising=False)

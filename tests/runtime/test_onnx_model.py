@@ -267,6 +267,12 @@ def test_tags_of_weibo_are_those_of_the_bundled_model(shared_data, tmp_path):
             np.testing.assert_allclose(found[row, :n], expected[row, :n], atol=1e-4)
 
 
+@pytest.mark.parametrize(("given", "n"), [("3", 3), ("2,1", 2), ("many", 0), ("", 0)])
+def test_it_has_the_threads_that_the_environment_names(folder, monkeypatch, given, n):
+    monkeypatch.setenv("OMP_NUM_THREADS", given)
+    assert load(folder).model.session.get_session_options().intra_op_num_threads == n
+
+
 def test_a_model_may_be_pickled(folder):
     ner = load(folder)
     ner.lexicon.add("轩辕")

@@ -87,3 +87,22 @@ def test_gates_that_are_wide_open_or_shut(tmp_path, form):
     lattices = model.lattices(TEXTS[:1])
     own = NativeModel.load(tmp_path / "model", kernels=form).emissions(lattices)
     np.testing.assert_allclose(own, model.emissions(lattices), atol=1e-3)
+
+
+@pytest.mark.skipif(len(FORMS) == 1, reason="nothing was compiled")
+def test_the_lstm_has_as_many_threads_as_were_asked_for(tmp_path, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    model = made()
+    model.save(tmp_path / "model")
+    for asked, expected in ((1, 1), (3, 3), (None, 2)):
+        own, used = NativeModel.load(tmp_path / "model", n_threads=asked), []
+        library = own.chain.library
+        with monkeypatch.context() as patched:
+            compute = library.lstm_layer
+            patched.setattr(
+                library,
+                "lstm_layer",
+                lambda layer, run, of=compute, to=used: to.append(run.n_threads) or of(layer, run),
+            )
+            own.emissions(model.lattices(TEXTS))
+        assert used == [expected]

@@ -134,10 +134,10 @@ def _compiled() -> Iterator[Finding]:
 
 
 def _threads() -> Iterator[Finding]:
-    from cige.runtime.native import n_threads
+    from cige.runtime.native import n_threads, omp_threads
 
     given = os.environ.get("OMP_NUM_THREADS", "")
-    if given and not (given.isdigit() and int(given)):
+    if given and omp_threads() is None:
         yield Finding("threads", "note", f"OMP_NUM_THREADS={given} is not a number", "set it to 1 or more, or unset it")
         return
     setting = f"OMP_NUM_THREADS={given}" if given else "OMP_NUM_THREADS is not set"

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
 
 from cige.engine.history import Record
@@ -29,7 +30,7 @@ class ProgressBar:
             "{task.fields[scores]}",
         )
         self._bar = TerminalProgress(*columns, console=self._console, is_shown=is_shown, refresh_per_second=2)
-        self._task = self._bar.add_task(name, total=n_steps, scores="")
+        self._task = self._bar.add_task(escape(name), total=n_steps, scores="")
         self._name = name
 
     def start(self, step: int) -> None:
@@ -41,8 +42,8 @@ class ProgressBar:
 
     def say(self, line: str) -> None:
         """Print a line above the bar, and show it next to the bar until the next line."""
-        self._bar.update(self._task, scores=line)
-        self._console.print(f"{self._name}  {line}", highlight=False, soft_wrap=True)
+        self._bar.update(self._task, scores=escape(line))
+        self._console.print(f"{self._name}  {line}", highlight=False, markup=False, soft_wrap=True)
 
     def stop(self) -> None:
         self._bar.stop()

@@ -26,7 +26,7 @@ class OptimizerConfig:
     learning_rate: float = within(1e-3, above=0)
     """The peak learning rate."""
     weight_decay: float = within(0.01, min=0)
-    """Decoupled weight decay of matrices; biases and normalisation gains have none."""
+    """Weight decay of matrices, which AdamW decouples from the gradient; biases and normalisation gains have none."""
     betas: tuple[float, ...] = within((0.9, 0.999), min=0, below=1)
     """AdamW: decay rates of the means of gradients and of squared gradients."""
     epsilon: float = within(1e-8, above=0)

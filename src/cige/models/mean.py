@@ -75,10 +75,16 @@ def _difference(first: LatticeModel, other: LatticeModel) -> str | None:
         "tags": first.tagger.tags == other.tagger.tags and first.scheme == other.scheme,
         "words": first.lexicon.fingerprint == other.lexicon.fingerprint,
         "rows of characters, bigrams and words": same_rows,
+        "counts of words": _same(ours.word_counts, theirs.word_counts),
+        "gazetteers of words": _same(ours.word_groups, theirs.word_groups),
         "components of characters": same_components,
         "shapes of weights": shapes == other_shapes,
     }
     return next((name for name, holds in checks.items() if not holds), None)
+
+
+def _same(one: np.ndarray | None, other: np.ndarray | None) -> bool:
+    return one is other is None or (one is not None and other is not None and np.array_equal(one, other))
 
 
 def _mean(tensors: Sequence[Tensor]) -> Tensor:

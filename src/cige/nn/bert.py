@@ -110,10 +110,11 @@ class BertFeatures(CharFeatures):
     def token_ids(self, text: str) -> list[int]:
         """One token id per character."""
         new = sorted(set(text) - self._ids.keys())
-        self._ids |= dict.fromkeys(new, self.tokenizer.unk_token_id)
-        new = [c for c in new if not "\ud800" <= c <= "\udfff"]  # tokenizers do not accept lone surrogates
-        pieces = self.tokenizer(new, add_special_tokens=False)["input_ids"] if new else []
-        self._ids |= {c: piece[0] for c, piece in zip(new, pieces, strict=True) if len(piece) == 1}
+        readable = [c for c in new if not "\ud800" <= c <= "\udfff"]  # tokenizers do not accept lone surrogates
+        pieces = self.tokenizer(readable, add_special_tokens=False)["input_ids"] if readable else []
+        known = {c: piece[0] for c, piece in zip(readable, pieces, strict=True) if len(piece) == 1}
+        # At once: another thread must not find a character that is unknown only until the tokenizer has read it.
+        self._ids |= dict.fromkeys(new, self.tokenizer.unk_token_id) | known
         return [self._ids[c] for c in text]
 
     def _tokens(self, texts: Sequence[str], plan: _WindowPlan, device: torch.device) -> tuple[Tensor, Tensor]:

@@ -58,7 +58,8 @@ class NumpyCRF:
         may follow many are looked for among these, and the others among their FEW.
         """
         many, rows, scores, few, own, few_scores = self._steps
-        out[many] = (before[rows][:, None] + scores[:, :, None]).max(0)
+        if len(many):
+            out[many] = (before[rows][:, None] + scores[:, :, None]).max(0)
         if len(few):
             out[few] = (before[own] + few_scores[:, :, None]).max(0)
 

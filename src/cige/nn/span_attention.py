@@ -1,8 +1,8 @@
 """Attention over lattice nodes with relative spans (FLAT Eq. 11 and Eq. 1), exact, without a tensor [N, N, D].
 
-There are two implementations with the same results: compiled code (`cige.nn.native`) for float32 on the CPU, and
-PyTorch operations with `position_scores` for everything else. tests/nn/test_span_attention.py compares both with the
-literal equations.
+There are two implementations with the same results: compiled code (`cige.nn.native`) for float32 on the CPU without
+dropout, and PyTorch operations with `position_scores` for everything else. tests/nn/test_span_attention.py compares
+both with the literal equations.
 """
 
 from __future__ import annotations

@@ -270,7 +270,7 @@ class NativeModel:
                 network = network_of(plain, library, precision, kernels)
                 head = cls._of_head(read, label_facts, library)
             for part in (network, head["chain"]):
-                if isinstance(part, NativeFlat | NativeCRF):
+                if hasattr(part, "n_threads"):  # what runs in NumPy has none
                     part.n_threads = n_threads
             return cls(
                 network=network,

@@ -11,7 +11,6 @@ vocabulary.safetensors, lexicon/    as in all model folders
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -33,6 +32,7 @@ from cige.lattice.lattice import Lattice
 from cige.lexicon.lexicon import Lexicon
 from cige.models.pair_grid_config import head_of_manifest
 from cige.nn.crf_numpy import NumpyCRF
+from cige.runtime.native import omp_threads
 
 if TYPE_CHECKING:
     from cige.models.model import LatticeModel
@@ -196,7 +196,7 @@ def _open(folder: Path) -> Any:
     except ModuleNotFoundError as missing:
         raise ModelError(f"{folder}: an exported model needs {missing.name}; pip install 'cige[onnx]'") from missing
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = int(os.environ.get("OMP_NUM_THREADS") or 0)  # as for PyTorch; 0 uses all cores
+    options.intra_op_num_threads = omp_threads() or 0  # as for PyTorch; 0 uses all cores
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # idle threads do not busy-wait
     options.log_severity_level = 3  # errors
     try:

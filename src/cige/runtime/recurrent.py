@@ -23,12 +23,15 @@ class BiLstm:
     def __init__(self, weights: Mapping[str, np.ndarray], name: str, *, n_layers: int, library: Library | None):
         self._layers = [_Layer(weights, name, k, library) for k in range(n_layers)]
 
-    def __call__(self, x: np.ndarray, n_chars: np.ndarray) -> np.ndarray:
-        """float32[sum of n_chars, C], int32[B] -> float32[sum of n_chars, D]: forward states, then backward states."""
+    def __call__(self, x: np.ndarray, n_chars: np.ndarray, wish: int | None = None) -> np.ndarray:
+        """float32[sum of n_chars, C], int32[B] -> float32[sum of n_chars, D]: forward states, then backward states.
+
+        `wish` is the number of threads, as in `native.n_threads`.
+        """
         order = np.argsort(-n_chars, kind="stable")
         lengths, first = n_chars[order], (np.cumsum(n_chars) - n_chars)[order]
         for layer in self._layers:
-            x = layer.read(x, first.astype(np.int32), lengths.astype(np.int32))
+            x = layer.read(x, first.astype(np.int32), lengths.astype(np.int32), wish)
         return x
 
 
@@ -53,7 +56,7 @@ class _Layer:
             inputs, biases = ([parts_padded(x, 4, self._padded_width) for x in of_both] for of_both in (inputs, biases))
         self._input, self._bias = np.concatenate(inputs), np.concatenate(biases)
 
-    def read(self, x: np.ndarray, first: np.ndarray, n_chars: np.ndarray) -> np.ndarray:
+    def read(self, x: np.ndarray, first: np.ndarray, n_chars: np.ndarray, wish: int | None) -> np.ndarray:
         """float32[n, C] -> float32[n, 2 * width]; sentences are sorted by length, the longest first."""
         gates = x @ self._input.T + self._bias  # [n, 2 * 4 * padded width]
         if self._library is None:
@@ -63,7 +66,7 @@ class _Layer:
         run = self._library.struct(
             "LstmRun",
             n_sentences=len(n_chars),
-            n_threads=n_threads(),
+            n_threads=n_threads(wish),
             first=first,
             n_chars=n_chars,
             inputs=np.ascontiguousarray(gates, np.float32),

@@ -28,6 +28,9 @@ class RuntimeSoftLexicon:
         weights: all weights of the tagger, by their names in the model folder.
         vocabulary: the vocabulary, with the counts of words in the training text.
         library: the compiled runtime, or None for NumPy.
+
+    Attributes:
+        n_threads: the number of threads of the compiled LSTM; None for `cige.runtime.native.n_threads()`.
     """
 
     def __init__(
@@ -38,6 +41,7 @@ class RuntimeSoftLexicon:
         library: Library | None,
     ):
         self._config, self._weights = config, weights
+        self.n_threads: int | None = None
         self._chars = CharVectors(config, weights)
         if config.use_words:
             self._word = EmbeddingTable.of(weights, "encoder.embeddings.word")
@@ -47,19 +51,24 @@ class RuntimeSoftLexicon:
 
     def emissions(self, batch: RaggedLattices) -> np.ndarray:
         """float32[sum of n_chars, L]."""
-        return self.read_words(batch)[0]
+        return self._read(batch, None)
 
     def read_words(self, batch: RaggedLattices) -> tuple[np.ndarray, list[np.ndarray]]:
         """Emissions, and float32[n_chars, n_words] of each sentence: the weights of words in the characters' sets."""
-        x = self._chars(batch)
         shares = [np.zeros(n, np.float32) for n in zip(batch.n_chars.tolist(), batch.n_words.tolist(), strict=True)]
+        return self._read(batch, shares), shares
+
+    def _read(self, batch: RaggedLattices, shares: list[np.ndarray] | None) -> np.ndarray:
+        """The emissions; what `read_words` returns besides is added to `shares`."""
+        x = self._chars(batch)
         if self._config.use_words:
             x = np.concatenate([x, self._word_sets(batch, shares)], 1)
-        x = self._lstm(x, batch.n_chars)
-        return np.ascontiguousarray(x @ self._weights["output.weight"].T + self._weights["output.bias"]), shares
+        x = self._lstm(x, batch.n_chars, self.n_threads)
+        return np.ascontiguousarray(x @ self._weights["output.weight"].T + self._weights["output.bias"])
 
-    def _word_sets(self, batch: RaggedLattices, shares: list[np.ndarray]) -> np.ndarray:
-        """float32[sum of n_chars, 4 * width]: the sets B, M, E, S, concatenated; word weights are added to `shares`."""
+    def _word_sets(self, batch: RaggedLattices, shares: list[np.ndarray] | None) -> np.ndarray:
+        """float32[sum of n_chars, 4 * width]: the sets B, M, E, S, concatenated; word weights are added to `shares`, if
+        they are asked for."""
         config, n_chars = self._config, len(batch.chars)
         first_char = np.repeat(np.cumsum(batch.n_chars) - batch.n_chars, batch.n_words)  # of each word's sentence
         lengths = (batch.ends - batch.starts).astype(np.int64)
@@ -80,7 +89,8 @@ class RuntimeSoftLexicon:
         none = once * (n_members.reshape(n_chars, N_SETS)[:, :S] == 0)  # NONE in an empty B, M or E
         total = of_set.sum(1) + none.sum(1) + once  # Z
         weights = weights / total[char]
-        self._note_shares(batch, shares, char, member, weights)
+        if shares is not None:
+            self._note_shares(batch, shares, char, member, weights)
         order = np.argsort(place, kind="stable")
         sets = np.zeros((n_chars * N_SETS, self._word.width), np.float32)
         if len(order):

@@ -186,6 +186,12 @@ def use_threads(n: int) -> None:
     _of_thread.n = n
 
 
+def omp_threads() -> int | None:
+    """OMP_NUM_THREADS, or None if it is not 1 or more; "4,2" is 4, and 2 the number of threads within each of these."""
+    given = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
+    return int(given) or None if given.isdecimal() else None
+
+
 def n_threads(wish: int | None = None) -> int:
     """The number of threads that a call may use.
 
@@ -195,7 +201,7 @@ def n_threads(wish: int | None = None) -> int:
     own: int | None = getattr(_of_thread, "n", None) or wish
     if own is not None:
         return own
-    wanted = os.environ.get("OMP_NUM_THREADS", "")
-    if wanted.isdigit() and int(wanted):
-        return int(wanted)
+    asked = omp_threads()
+    if asked is not None:
+        return asked
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
