@@ -25,7 +25,7 @@ from cige.reports.significance import Difference, all_differences
 from cige.tagging.evaluation import TrialJson, user_word_trials
 from cige.tagging.finder import EntityFinder
 from cige.training.recipe import Recipe
-from cige.training.sources import read_data
+from cige.training.sources import check_one_corpus, read_data
 from cige.training.train import TrainResult
 
 Trials: TypeAlias = dict[str, list[list[TrialJson]]]  # system -> seeds -> trials
@@ -80,7 +80,10 @@ class Row:
 
 
 def check_comparable(recipes: Sequence[Recipe]) -> None:
-    """Raise a CigeError if two recipes have the same name, or are scored on different sentences."""
+    """Raise a CigeError if two recipes have the same name, or are scored on different sentences, or one has several
+    corpora."""
+    for recipe in recipes:
+        check_one_corpus(recipe.data)
     names = [recipe.name for recipe in recipes]
     if len(set(names)) < len(names):
         twice = sorted({name for name in names if names.count(name) > 1})
