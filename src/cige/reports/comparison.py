@@ -22,6 +22,7 @@ from cige.errors import CigeError
 from cige.reports.finished_runs import FinishedRun, RunScores, finished_runs, read_json, write_json
 from cige.reports.scored_run import Split, run_one, splits_of
 from cige.reports.significance import Difference, all_differences
+from cige.runtime.native import n_cores
 from cige.tagging.evaluation import TrialJson, user_word_trials
 from cige.tagging.finder import EntityFinder
 from cige.training.recipe import Recipe
@@ -122,7 +123,7 @@ def run_all(
     if n_jobs == 1:
         yield from (run_one(*job) for job in jobs)
         return
-    threads = {"OMP_NUM_THREADS": str(max(1, (os.cpu_count() or 1) // n_jobs))}
+    threads = {"OMP_NUM_THREADS": str(max(1, n_cores() // n_jobs))}
     with (
         child_environment(threads),
         ProcessPoolExecutor(n_jobs, mp_context=multiprocessing.get_context("spawn")) as pool,

@@ -198,4 +198,9 @@ def n_threads(wish: int | None = None) -> int:
     wanted = os.environ.get("OMP_NUM_THREADS", "")
     if wanted.isdigit() and int(wanted):
         return int(wanted)
+    return n_cores()
+
+
+def n_cores() -> int:
+    """The number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
