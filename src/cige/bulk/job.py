@@ -138,7 +138,7 @@ class Job:
         """
         path = self.output / MANIFEST
         if kind_of(self.output) != ANNOTATION:
-            if self.output.exists() and (not self.output.is_dir() or any(self.output.iterdir())):
+            if self.output.exists() and (not self.output.is_dir() or {*self.output.iterdir()} - {*self._leftovers()}):
                 raise DataError(f"{self.output}: there already, and no annotation of cige; give a new folder")
             self.output.mkdir(parents=True, exist_ok=True)
             self._write(path, self._facts() | {"finished": False})
@@ -269,9 +269,12 @@ class Job:
             name = re.sub(r"[\t\r\n]", " ", name)
         return dict(zip(SOURCE_COLUMNS, (name, row.number), strict=True))
 
+    def _leftovers(self) -> list[Path]:
+        """The temporary files of processes that were killed while writing."""
+        return [*self.output.glob(f".{MANIFEST}.*.part"), *self.output.glob("*/.*.part")]
+
     def _remove_leftovers(self) -> None:
-        """Remove the temporary files of processes that were killed while writing."""
-        for left in self.output.glob("*/.*.part"):
+        for left in self._leftovers():
             left.unlink(missing_ok=True)
 
     def _place(self, folder: str, part: Part, suffix: str) -> Path:
