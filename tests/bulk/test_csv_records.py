@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cige.bulk import inputs
-from cige.bulk.csv_records import csv_records
 from cige.bulk.inputs import Part, scan
 from cige.bulk.rows import read_rows
+from cige.data.documents.tables import csv_records
 
 FIELDS = st.text(st.sampled_from('a,"\n\r中😀 '), max_size=6)
 

@@ -30,6 +30,13 @@ def undisturbed(texts, tmp_path_factory):
     return bulk_jobs.contents(output)
 
 
+def test_a_job_that_was_killed_before_it_had_a_manifest_can_be_begun(texts, undisturbed, tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / ".manifest.json.x.part").write_text("{")
+    bulk_jobs.done(bulk_jobs.plan(texts, tmp_path / "out", part_rows=3))
+    assert bulk_jobs.contents(tmp_path / "out") == undisturbed
+
+
 def test_a_killed_worker_is_replaced(texts, undisturbed, tmp_path):
     job = bulk_jobs.plan(texts, tmp_path / "out", part_rows=3)
     job.begin()

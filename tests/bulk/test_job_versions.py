@@ -103,3 +103,20 @@ def test_lines_of_words_and_names_that_are_refused_are_told_once(tmp_path, capfd
     assert err.count(f"cige: {words} (labels): 1 taken, 2 refused\n") == err.count("2 x single character") == 1
     assert err.count(f"cige: {names} (names): 1 taken, 1 refused\n") == err.count("no kind after a tab\n  line 2") == 1
     assert ".py" not in err
+
+
+def test_a_list_of_names_of_other_kinds_is_another_version(tmp_path, capsys):
+    source, names, out = tmp_path / "texts.txt", tmp_path / "names.tsv", tmp_path / "out"
+    source.write_text(bulk_jobs.lines(6), encoding="utf-8")
+    command = ["annotate", str(source), str(out), "--part-rows", "3", "--processes", "1", "--names", str(names)]
+    names.write_text("康泽洛韦\tMEDICINE/curated\n", encoding="utf-8")
+    assert main(command) == 0
+    manifest = json_of(out / "manifest.json")
+    assert json_of(out / "commits" / "part-000000.json")["names"] == manifest["names"]
+    (out / "commits" / "part-000001.json").unlink()
+    names.write_text("康泽洛韦\tBOOK/curated\n", encoding="utf-8")
+    assert main(command) == 2
+    assert f"has another list of names (the list of names was {manifest['names']} and is " in capsys.readouterr().err
+    del manifest["names"]  # as older versions wrote it
+    (out / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    assert main(command) == 0

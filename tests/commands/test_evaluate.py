@@ -59,3 +59,11 @@ def test_evaluate_lists_errors_and_tells_labels_that_are_wrong(run, model, data,
     assert 0 <= found["calibration"]["expected_error"] <= 1
     code, _, err = run(*argv, "--labels", "PER=PERS")
     assert code == 2 and "the model has no label PERS, to which PER=PERS maps; it has LOC, ORG, PER" in err
+
+
+def test_errors_in_texts_with_lone_surrogates_are_written_escaped(run, model, tmp_path):
+    labelled, errors = tmp_path / "odd.jsonl", tmp_path / "errors.jsonl"
+    labelled.write_text('{"text": "\\ud83d好", "entities": [{"start": 1, "end": 2, "label": "PER"}]}', encoding="utf-8")
+    code, _, err = run("evaluate", "--model", model, "--data", labelled, "--errors", errors)
+    assert code == 0, err
+    assert json.loads(errors.read_text(encoding="utf-8").splitlines()[0])["text"] == "\ud83d好"

@@ -130,3 +130,9 @@ def test_a_tagger_learns_from_what_is_left_open(tmp_path):
     result = train(recipe, tmp_path / "run", data_dir=data, show_progress=False)
     assert OPEN not in cige.load(result.model).labels
     assert result.dev_f1 > 0.6
+
+
+def test_a_folder_may_have_an_equals_sign_in_its_name(raw, tmp_path):
+    tiny.trained_model().save(tmp_path / "rate=1e-3")
+    argv = ["pseudo-label", str(raw), str(tmp_path / "o.jsonl"), "--model", str(tmp_path / "rate=1e-3")]
+    assert main([*argv, "--chars", "4", "90"]) == 0

@@ -93,6 +93,7 @@ def test_cross_validation(frame, monkeypatch):
         (["李明"], [], "1 texts and entities of 0"),
         (["李明"], [[(0, 3, "PER")]], r"y\[0\]: \(0, 3, 'PER'\) is no span"),
         (["李明"], [["PER"]], r"y\[0\] has 'PER'; expected"),
+        (["李明"], [[(0, 2, None)]], r"y\[0\] has \(0, 2, None\); expected"),
         (["李明"], [[(0, 2, "PER"), (1, 2, "LOC")]], "overlap"),
         (["第一和口腔医院"], [[Entity(0, 7, "ORG", "第一医院", 1.0, parts=((0, 2), (5, 7)))]], "gaps; expected flat"),
         (

@@ -137,6 +137,12 @@ def test_a_recipe_whose_name_is_no_cell_is_refused_before_it_is_trained(
     assert f"{name} cannot be the name of a cell" in capsys.readouterr().err
 
 
+def test_a_recipe_of_several_corpora_is_refused_before_it_is_trained(tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.setattr(run_module, "run_cell", lambda *_, **__: pytest.fail("trained"))
+    assert main(["leaderboard", "run", "today", "--results", str(tmp_path)]) == 2
+    assert "the recipe has several corpora (" in capsys.readouterr().err
+
+
 def test_recipes_that_share_a_cell_are_refused_unless_they_are_the_same(
     recipe_file, data_dir, tmp_path, capsys
 ) -> None:

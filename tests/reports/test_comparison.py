@@ -15,7 +15,7 @@ import tiny_run
 
 from cige.cli import main
 from cige.data import write_sentences
-from cige.errors import CigeError
+from cige.errors import CigeError, RecipeError
 from cige.reports import comparison, scored_run
 from cige.reports.comparison import Row, check_comparable, measure_speeds, rows_of, run_all, user_words_of_runs
 from cige.reports.comparison_views import (
@@ -28,7 +28,7 @@ from cige.reports.comparison_views import (
     user_word_table,
 )
 from cige.tagging.evaluation import user_word_trials
-from cige.training.recipe import Recipe, recipe_to_yaml
+from cige.training.recipe import Recipe, load_recipe, recipe_to_yaml
 
 
 @pytest.fixture(scope="module")
@@ -164,6 +164,11 @@ def test_recipes_scored_on_different_sentences_are_refused(recipes, tmp_path):
         list(run_all([recipes[1], other], [1], tmp_path))
     fewer = replace(recipes[0], data=replace(recipes[0].data, n_train=5))
     check_comparable([recipes[1], fewer])  # learning from less is what one may want to compare
+
+
+def test_recipes_of_several_corpora_are_refused_before_they_are_trained():
+    with pytest.raises(RecipeError, match=r"the recipe has several corpora \("):
+        check_comparable([load_recipe("today")])
 
 
 def test_a_table_of_nothing_is_an_error(recipes, tmp_path, capsys):

@@ -204,6 +204,22 @@ def test_a_request_that_may_be_read_twice_counts_twice_until_the_first_pass_is_o
     assert (batcher._load, batcher._before_turn) == (0, 0)
 
 
+def test_a_request_that_leaves_while_its_next_pass_is_prepared_no_longer_counts(reading):
+    batcher = Batcher(batch_nodes=10, waiting_chars=20)
+    hold(batcher, reading)
+    work, future = submit(batcher, "甲甲", then=("乙",))
+
+    def leave():
+        future.cancel()
+        with batcher._wake:
+            batcher._drop_what_is_over()
+
+    work.meanwhile = leave
+    reading.gate.set()
+    batcher.stop(timeout_s=SOON)
+    assert (batcher._load, batcher._before_turn) == (0, 0)
+
+
 @pytest.mark.parametrize(("then", "seconds"), [((), 1), (("乙",), 2)])
 def test_retry_after_weighs_the_second_pass(reading, then, seconds):
     batcher = Batcher(batch_nodes=10, waiting_chars=2000)

@@ -125,3 +125,22 @@ def test_seeds_of_any_size_choose(recipe: Path, tmp_path: Path, trained: list) -
     """Optuna takes seeds of 32 bits; larger products of seed and trial were an error of NumPy."""
     search(recipe, tmp_path / "s", n_trials=2, space=SPACE, seeds=(20_261_127,))
     assert len(trained) == 2
+
+
+def test_a_trial_whose_choice_was_cut_off_hides_no_interrupted_one(
+    recipe: Path, tmp_path: Path, trained: list, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    search(recipe, tmp_path / "s", n_trials=1, space=SPACE)
+    module._open_study(tmp_path / "s").ask()  # killed before anything was chosen
+    interrupted = []
+
+    def stopped(recipe: Recipe, output_dir: Path, **_: object) -> None:
+        interrupted.append(output_dir)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(module, "train", stopped)
+        search(recipe, tmp_path / "s", n_trials=2, space=SPACE)
+    trained.clear()
+    search(recipe, tmp_path / "s", n_trials=2, space=SPACE)
+    assert [folder for _, _, folder in trained] == interrupted

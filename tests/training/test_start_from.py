@@ -115,3 +115,8 @@ def test_what_does_not_go_together_is_refused(own_data: list[str], override: str
 def test_another_shape_is_refused(own_data: list[str], tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="leave them out of the recipe"):
         train(recipe_of(own_data, "model.n_heads=4"), tmp_path / "run", device="cpu", show_progress=False)
+
+
+def test_settings_of_the_network_that_are_no_mapping_are_refused(own_data: list[str]) -> None:
+    with pytest.raises(RecipeError, match=r"override model: model is 3 \(int\), expected a mapping with the keys "):
+        recipe_of(own_data, "model=3")

@@ -117,7 +117,7 @@ class Annotator:
             if not isinstance(finder, NER):
                 raise ModelError(f"{settings.model}: this model has no lexicon, so it cannot take the words of {path}")
             reports.append(finder.lexicon.add_file(path))
-        return cls(settings, finder, versions_of(finder, folder), tuple(reports))
+        return cls(settings, finder, versions_of(finder, folder, names=settings.names), tuple(reports))
 
     @classmethod
     def of_worker(cls, settings: AnnotatorSettings) -> Annotator:

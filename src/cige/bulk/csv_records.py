@@ -1,9 +1,6 @@
-"""Records of CSV and TSV text."""
+"""The ends of the records of CSV, found without making Python objects of them."""
 
 from __future__ import annotations
-
-import csv
-import io
 
 import numpy as np
 
@@ -11,17 +8,8 @@ _QUOTE, _COMMA, _LINE_FEED, _RETURN = b'",\n\r'
 _BEFORE_FIELDS = (_COMMA, _LINE_FEED, _RETURN)
 
 
-def csv_records(text: str, form: str) -> list[list[str]]:
-    """The records of CSV or TSV text. Fields of TSV end at tabs and line ends, and quotes have no meaning in them."""
-    if form == "tsv":
-        lines = text.removesuffix("\n").split("\n")
-        return [fields if (fields := line.removesuffix("\r").split("\t")) != [""] else [] for line in lines]
-    csv.field_size_limit(1 << 30)
-    return list(csv.reader(io.StringIO(text, newline="")))
-
-
 class RecordEnds:
-    """Finds the ends of the records of CSV in UTF-8, block by block, where `csv_records` finds them.
+    """Finds the ends of the records of CSV in UTF-8, block by block, where `tables.csv_records` finds them.
 
     Records end with a line feed, or with a carriage return alone as in files of old Macs. A line end between quotes
     ends no record, and a quote within a field that does not begin with one, as in 15" screen, is a character.

@@ -20,22 +20,29 @@ class Versions:
         model: hash of the manifest of the model folder, which contains hashes of all files; 16 hexadecimal digits.
         lexicon: hash of the base words and of the user words with their labels and modes; "" if there is no lexicon.
         precision: the precision of the model (runtime.precision), which "auto" chooses by processor.
+        names: hash of the kinds of the names in a list that replaces the model's own; "" if there is none.
     """
 
     model: str
     lexicon: str
     precision: str = FLOAT32
+    names: str = ""
 
     def compared_with(self, before: Versions) -> str:
         """What differs from earlier versions, as the end of a sentence."""
         old, new = asdict(before), asdict(self)
-        names = [name for name in new if old[name] != new[name]]
-        changes = (f"the {name} was {old[name] or 'none'} and is {new[name] or 'none'}" for name in names)
-        return f"has another {' and '.join(names)} ({', '.join(changes)})"
+        differ = [name for name in new if old[name] != new[name]]
+        shown = {name: "list of names" if name == "names" else name for name in differ}
+        changes = (f"the {shown[name]} was {old[name] or 'none'} and is {new[name] or 'none'}" for name in differ)
+        return f"has another {' and '.join(shown.values())} ({', '.join(changes)})"
+
+    def facts(self) -> dict[str, str]:
+        """The versions by name, without what there is none of: older versions of cige wrote no version of names."""
+        return {name: value for name, value in asdict(self).items() if value or name != "names"}
 
 
-def versions_of(finder: EntityFinder, folder: Path) -> Versions:
-    """The versions of a model that was loaded from `folder`, with its current lexicon."""
+def versions_of(finder: EntityFinder, folder: Path, *, names: str | None = None) -> Versions:
+    """The versions of a model that was loaded from `folder`, with its current lexicon; `names` as in `cige.load`."""
     from cige.api import NER
 
     model = sha256(folder / MANIFEST)[:16]
@@ -45,4 +52,7 @@ def versions_of(finder: EntityFinder, folder: Path) -> Versions:
     snapshot = finder.lexicon.snapshot()
     user_words = [[entry.text, entry.label, entry.mode] for entry in snapshot.user_entries]
     words = to_json([finder.lexicon.fingerprint, user_words, sorted(snapshot.hidden)], ensure_ascii=True)
-    return Versions(model, hashlib.sha256(words.encode()).hexdigest()[:16], precision)
+    kinds = ""
+    if names is not None and (groups := finder.model.vocabulary.word_groups) is not None:
+        kinds = hashlib.sha256(groups.tobytes()).hexdigest()[:16]
+    return Versions(model, hashlib.sha256(words.encode()).hexdigest()[:16], precision, kinds)

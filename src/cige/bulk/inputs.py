@@ -14,8 +14,9 @@ from typing import IO
 
 import numpy as np
 
-from cige.bulk.csv_records import RecordEnds, csv_records
+from cige.bulk.csv_records import RecordEnds
 from cige.data.documents.folders import broken_links, suffix, visible_files
+from cige.data.documents.tables import csv_records
 from cige.errors import DataError
 from cige.folders.manifest import sha256
 from cige.folders.packed import UNPACKING_ERRORS, is_pipe, unpack

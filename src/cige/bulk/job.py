@@ -20,7 +20,7 @@ from typing import Any, cast
 
 from cige.bulk.annotator import ENTITY_FIELDS, Annotation, Annotator, AnnotatorSettings
 from cige.bulk.fingerprint import Versions
-from cige.bulk.inputs import InputFile, Part, columns_of, find_files, parts_of, scan
+from cige.bulk.inputs import PIECE_ROWS, InputFile, Part, columns_of, find_files, parts_of, scan
 from cige.bulk.records import PartRecord, read_record
 from cige.bulk.rows import (
     OUTPUTS,
@@ -104,7 +104,7 @@ class Job:
         names, form = find_files(source, form)
         if (to := to or OUTPUTS[form][0]) not in OUTPUTS[form]:
             raise DataError(f"{form} can be written as {', '.join(OUTPUTS[form])}; given --to {to}")
-        scanned = [scan(source / name if name else source, name, form, part_rows or 500) for name in names]
+        scanned = [scan(source / name if name else source, name, form, part_rows or PIECE_ROWS) for name in names]
         files = [file for file, _ in scanned]
         for file in files:
             columns = columns_of(source / file.name if file.name else source, file, form)
@@ -138,7 +138,7 @@ class Job:
         """
         path = self.output / MANIFEST
         if kind_of(self.output) != ANNOTATION:
-            if self.output.exists() and (not self.output.is_dir() or any(self.output.iterdir())):
+            if self.output.exists() and (not self.output.is_dir() or {*self.output.iterdir()} - {*self._leftovers()}):
                 raise DataError(f"{self.output}: there already, and no annotation of cige; give a new folder")
             self.output.mkdir(parents=True, exist_ok=True)
             self._write(path, self._facts() | {"finished": False})
@@ -269,9 +269,12 @@ class Job:
             name = re.sub(r"[\t\r\n]", " ", name)
         return dict(zip(SOURCE_COLUMNS, (name, row.number), strict=True))
 
+    def _leftovers(self) -> list[Path]:
+        """The temporary files of processes that were killed while writing."""
+        return [*self.output.glob(f".{MANIFEST}.*.part"), *self.output.glob("*/.*.part")]
+
     def _remove_leftovers(self) -> None:
-        """Remove the temporary files of processes that were killed while writing."""
-        for left in self.output.glob("*/.*.part"):
+        for left in self._leftovers():
             left.unlink(missing_ok=True)
 
     def _place(self, folder: str, part: Part, suffix: str) -> Path:
@@ -302,19 +305,20 @@ class Job:
 
     def _versions(self) -> PartRecord:
         names = [name for path in self.settings.lexicon_add if (name := version_of(path)) is not None]
-        return cast(PartRecord, {**asdict(self.versions), "lexicon_versions": names})
+        return cast(PartRecord, {**self.versions.facts(), "lexicon_versions": names})
 
     def _check(self, there: JsonObject) -> None:
         if there.get("version") != VERSION:
             raise DataError(f"{self.output}: written by another version of cige; give a new folder")
-        before = Versions(*(str(there.get(name)) for name in ("model", "lexicon", "precision")))
+        known = {name: str(there.get(name)) for name in ("model", "lexicon", "precision")}
+        before = Versions(**known, names=there.get("names", self.versions.names))  # older versions did not write it
         if before != self.versions:
             raise ModelError(
                 f"{self.output}: {self.versions.compared_with(before)}; one folder holds the annotation of one model "
                 "and one lexicon in one precision: give those again to go on, or a new folder to begin anew"
             )
         for name, now in self._facts().items():
-            given = there.get(name, _UNSAID.get(name))
+            given = there.get(name, now if name == "names" else _UNSAID.get(name))
             if name == "settings" and isinstance(given, dict):  # older versions wrote more of them
                 given = {key: value for key, value in given.items() if key not in _CHANGES_NO_ROW}
             if given != now:

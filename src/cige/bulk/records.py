@@ -24,6 +24,7 @@ class PartRecord(TypedDict, total=False):
     model: str
     lexicon: str
     precision: str
+    names: str
     lexicon_versions: list[str]
     bytes: int
     sha256: str

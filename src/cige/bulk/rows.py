@@ -12,8 +12,9 @@ from math import isinf
 from pathlib import Path
 from typing import IO, Any
 
-from cige.bulk.csv_records import csv_records, has_open_quote
+from cige.bulk.csv_records import has_open_quote
 from cige.bulk.inputs import InputFile, Part
+from cige.data.documents.tables import csv_records
 from cige.data.text_files import has_surrogate
 from cige.errors import DataError
 from cige.folders.packed import UNPACKING_ERRORS, unpack

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from cige.bulk.records import PartRecord
 from cige.commands.exit_codes import INTERRUPTED
-from cige.commands.options import add_model_options, add_request_options, at_least, n_cores, request_of, tell_incomplete
+from cige.commands.options import add_model_options, add_request_options, at_least, request_of, tell_incomplete
 from cige.errors import DataError
 from cige.folders.in_use import in_use
 from cige.text.counted import counted
@@ -194,6 +194,8 @@ def _annotate(job: Job, args: argparse.Namespace, *, is_there: bool) -> int:
 
 
 def _records(job: Job, pending: list[Any], args: argparse.Namespace) -> Iterator[PartRecord]:
+    from cige.runtime.native import n_cores
+
     n = args.processes or n_cores()
     if args.engine == "ray":
         from cige.bulk.ray_data import annotate_parts as with_ray

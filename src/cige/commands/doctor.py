@@ -23,7 +23,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
-from cige.commands.options import make_console, n_cores
+from cige.commands.options import make_console
 from cige.errors import CigeError
 from cige.extras import install_command
 from cige.json_text import to_json
@@ -134,7 +134,7 @@ def _compiled() -> Iterator[Finding]:
 
 
 def _threads() -> Iterator[Finding]:
-    from cige.runtime.native import n_threads, omp_threads
+    from cige.runtime.native import n_cores, n_threads, omp_threads
 
     given = os.environ.get("OMP_NUM_THREADS", "")
     if given and omp_threads() is None:

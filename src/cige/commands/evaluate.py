@@ -81,6 +81,7 @@ def read_label_map(args: argparse.Namespace, sentences: Sequence[Sentence], path
 
 def run(args: argparse.Namespace) -> None:
     from cige.data import read_sentences
+    from cige.data.documents.document import json_text
     from cige.data.text_files import write_text
     from cige.entities.score_table import calibration_table, confusion_table, error_table, report_table
     from cige.tagging.evaluation import evaluate
@@ -105,7 +106,7 @@ def run(args: argparse.Namespace) -> None:
             file=sys.stderr,
         )
     if args.errors:
-        lines = [to_json(error.to_dict(sentences[error.sentence].text)) for error in result.errors]
+        lines = [json_text(error.to_dict(sentences[error.sentence].text)) for error in result.errors]
         write_text(args.errors, "".join(line + "\n" for line in lines))
     if args.json:
         print(to_json(result.to_dict(), indent=1))

@@ -217,11 +217,6 @@ def make_console() -> Console:
     return TableConsole(highlight=False, width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else 120)
 
 
-def n_cores() -> int:
-    """The number of processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def folder_bytes(folder: str | Path) -> int:
     """The size of all files of a folder."""
     return sum(file.stat().st_size for file in Path(folder).rglob("*") if file.is_file())

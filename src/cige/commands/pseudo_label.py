@@ -17,6 +17,7 @@ import argparse
 from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cige.commands.options import at_least, seed, share
@@ -90,7 +91,7 @@ def _agreed(args: argparse.Namespace, dropped: Counter[str]) -> Iterator[Sentenc
 
     finders, judges = [], []
     for given in args.model:
-        folder, _, labels = given.partition("=")
+        folder, _, labels = (given, "", "") if Path(given).exists() else given.partition("=")
         finder = load(folder)
         wanted = frozenset(filter(None, labels.split(",")))
         missing = sorted(wanted - set(finder.labels))

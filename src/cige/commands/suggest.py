@@ -225,6 +225,6 @@ def _fingerprint(args: argparse.Namespace, settings: Settings, labelled: list[st
     from cige.folders.hub import model_folder
 
     file = os.stat(args.source)
-    versions = None if finder is None else versions_of(finder, model_folder(args.model))
+    versions = None if finder is None else versions_of(finder, model_folder(args.model), names=args.names)
     parts = (settings, versions, args.labels, args.types, labelled, os.path.abspath(args.source))
     return hashlib.sha256(repr((*parts, file.st_size, file.st_mtime_ns)).encode("utf-8", "surrogatepass")).hexdigest()

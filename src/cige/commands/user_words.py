@@ -21,14 +21,13 @@ them.
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cige.commands.evaluate import add_data_options
 from cige.commands.label_proposals import check_labels
-from cige.commands.options import MODEL_HELP, add_model_options, load_ner, make_console, seed
+from cige.commands.options import MODEL_HELP, add_model_options, load_ner, make_console, seed, tell_incomplete
 from cige.json_text import to_json
 
 if TYPE_CHECKING:
@@ -60,9 +59,7 @@ def run(args: argparse.Namespace) -> None:
     from cige.tagging.evaluation import user_word_trials
 
     lists = {path: read_words(path, spaces=True) for path in args.gazetteer}
-    for words in lists.values():
-        if words.report.n_refused:
-            print(f"cige: {words.report}", file=sys.stderr)
+    tell_incomplete(*(words.report for words in lists.values()))
     models: list[str | None] = args.model or [None]
     names = names_of_folders([model or "bundled" for model in models])
     ners = {name: load_ner(model, args) for name, model in zip(names, models, strict=True)}

@@ -253,26 +253,33 @@ def read_types(path: str | Path) -> tuple[dict[str, SourceTypes], TypeTree]:
     if not isinstance(sources, Mapping) or not isinstance(parents, Mapping):
         raise DataError(f"{path}: `parents` and `sources` must be mappings")
     try:
+        for child, parent in parents.items():
+            if not isinstance(child, str) or not isinstance(parent, str):
+                raise DataError(f"`parents` has {child!r}: {parent!r:.60}; expected two types, as in COMPANY: ORG")
         return {name: _source(facts) for name, facts in sources.items() if name != "parents"}, TypeTree(parents)
-    except (DataError, TypeError, AttributeError) as reason:
+    except DataError as reason:
         raise DataError(f"{path}: {reason}") from None
 
 
 def _source(facts: Any) -> SourceTypes:
-    unknown = set(facts) - {"map", "annotated", "absent", "join", "brackets", "doubtful"}
-    if unknown or "map" not in facts:
+    known = {"map", "annotated", "absent", "join", "brackets", "doubtful"}
+    if not isinstance(facts, Mapping) or set(facts) - known or "map" not in facts:
+        given = ", ".join(map(str, facts)) if isinstance(facts, Mapping) else f"{facts!r:.60}"
         raise DataError(
-            "a source has `map`, `annotated`, `absent`, `join`, `brackets` and `doubtful`; given "
-            f"{', '.join(map(str, facts))}"
+            f"a source has `map`, `annotated`, `absent`, `join`, `brackets` and `doubtful`; given {given or 'nothing'}"
         )
-    for label in facts["map"]:
+    for name in ("map", "doubtful"):
+        if not isinstance(facts.get(name) or {}, Mapping):
+            raise DataError(f"`{name}` is {facts[name]!r:.60}; expected a mapping, as in `{name}: {{NR: ...}}`")
+    labels = facts["map"] or {}
+    for label in labels:
         if not isinstance(label, str):
             raise DataError(
                 f"the label {label!r} in `map` is not a string; put quotes around it (YAML reads NO as false)"
             )
     return SourceTypes(
-        map={label: _names(types) for label, types in facts["map"].items()},
-        doubtful=_odds(facts.get("doubtful") or {}, facts["map"]),
+        map={label: _names(types) for label, types in labels.items()},
+        doubtful=_odds(facts.get("doubtful") or {}, labels),
         **{name: _names(facts.get(name)) for name in ("annotated", "absent", "join", "brackets")},
     )
 
@@ -287,7 +294,7 @@ def _odds(value: Any, labels: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _names(value: Any) -> tuple[str, ...]:
-    names = () if value is None else (value,) if isinstance(value, str) else tuple(value)
+    names = () if value is None else value if isinstance(value, list) else (value,)
     if not all(isinstance(name, str) and name and not {EITHER, DOUBT} & set(name) for name in names):
         raise DataError(f"given {value!r}; expected a type or a list of types (without {EITHER!r} and {DOUBT!r})")
-    return names
+    return tuple(names)

@@ -222,6 +222,8 @@ def _triple(number: int, item: Any) -> Triple:
             start, end, label = item
         else:
             start, end, label = item.start, item.end, item.label
+        if not isinstance(label, str):  # None or NaN of a table would be learned as a name
+            raise TypeError
         return int(start), int(end), str(label)
     except (AttributeError, KeyError, TypeError, ValueError):
         raise DataError(f"y[{number}] has {item!r}; expected (start, end, label), or a dict with these keys") from None

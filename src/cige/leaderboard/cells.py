@@ -16,6 +16,7 @@ from cige.json_text import to_json
 from cige.leaderboard.results import CellResult, is_cell_name, result_path
 from cige.training.files import find_file
 from cige.training.recipe import Recipe
+from cige.training.sources import check_one_corpus
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,8 @@ class Cell:
 
 
 def check_name(cell: Cell) -> None:
-    """Raise CigeError if the result of a cell would be written where it is not read again."""
+    """Raise CigeError if the result of a cell would be written where it is not read again, or cannot be scored."""
+    check_one_corpus(cell.recipe.data)
     if not is_cell_name(cell.data, cell.system):
         raise CigeError(
             f"{cell.data}/{cell.system} cannot be the name of a cell, which has letters, digits, _, - and .; change "

@@ -164,10 +164,12 @@ def read_result_file(path: Path) -> CellResult:
 
 def _problems(result: CellResult) -> Iterator[str]:
     """What cannot be true of a result that `cige leaderboard run` wrote."""
-    if any(len(row) != 3 or min(row) < 0 or row[2] > min(row[:2]) or max(row) > _MOST for row in result.counts):
+    if not result.counts:
+        yield "counts is empty, expected the numbers of entities of each sentence"
+    elif any(len(row) != 3 or min(row) < 0 or row[2] > min(row[:2]) or max(row) > _MOST for row in result.counts):
         yield "counts is not the numbers of gold, predicted and correct entities of each sentence"
     else:
-        n_gold, n_predicted, n_correct = map(sum, zip(*result.counts, strict=True)) if result.counts else (0, 0, 0)
+        n_gold, n_predicted, n_correct = map(sum, zip(*result.counts, strict=True))
         f1 = Counts(n_gold, n_predicted, n_correct).f1
         if not math.isclose(f1, result.f1, abs_tol=1e-9):
             name = "dev_f1" if result.test_f1 is None else "test_f1"

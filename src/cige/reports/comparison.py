@@ -22,10 +22,11 @@ from cige.errors import CigeError
 from cige.reports.finished_runs import FinishedRun, RunScores, finished_runs, read_json, write_json
 from cige.reports.scored_run import Split, run_one, splits_of
 from cige.reports.significance import Difference, all_differences
+from cige.runtime.native import n_cores
 from cige.tagging.evaluation import TrialJson, user_word_trials
 from cige.tagging.finder import EntityFinder
 from cige.training.recipe import Recipe
-from cige.training.sources import read_data
+from cige.training.sources import check_one_corpus, read_data
 from cige.training.train import TrainResult
 
 Trials: TypeAlias = dict[str, list[list[TrialJson]]]  # system -> seeds -> trials
@@ -80,7 +81,10 @@ class Row:
 
 
 def check_comparable(recipes: Sequence[Recipe]) -> None:
-    """Raise a CigeError if two recipes have the same name, or are scored on different sentences."""
+    """Raise a CigeError if two recipes have the same name, or are scored on different sentences, or one has several
+    corpora."""
+    for recipe in recipes:
+        check_one_corpus(recipe.data)
     names = [recipe.name for recipe in recipes]
     if len(set(names)) < len(names):
         twice = sorted({name for name in names if names.count(name) > 1})
@@ -119,7 +123,7 @@ def run_all(
     if n_jobs == 1:
         yield from (run_one(*job) for job in jobs)
         return
-    threads = {"OMP_NUM_THREADS": str(max(1, (os.cpu_count() or 1) // n_jobs))}
+    threads = {"OMP_NUM_THREADS": str(max(1, n_cores() // n_jobs))}
     with (
         child_environment(threads),
         ProcessPoolExecutor(n_jobs, mp_context=multiprocessing.get_context("spawn")) as pool,

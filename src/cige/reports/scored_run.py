@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 from cige.api import load
 from cige.data.reading import read_sentences
-from cige.data.registry import load_split
+from cige.data.registry import dataset_file, load_split
 from cige.data.sentence import Sentence
 from cige.engine.run_folder import RESULT, SCORES
 from cige.entities.scores import score
-from cige.errors import CigeError
+from cige.errors import CigeError, DataError
 from cige.reports.finished_runs import RunScores, are_of_training, read_json, read_scores, run_folder, write_json
 from cige.reports.significance import sentence_counts
 from cige.training.files import find_file
@@ -73,6 +72,8 @@ def splits_of(recipe: Recipe, data_dir: str | None) -> dict[Split, list[Sentence
         if recipe.data.test is not None:
             splits["test"] = read_sentences(find_file(recipe.data.test, data_dir), nested=nested)
         return splits
-    with contextlib.suppress(CigeError):  # this data set has no test file
-        splits["test"] = load_split(recipe.data.dataset, "test", data_dir=data_dir)
-    return splits
+    try:
+        dataset_file(recipe.data.dataset, "test", data_dir=data_dir)
+    except DataError:  # this data set has no test file
+        return splits
+    return splits | {"test": load_split(recipe.data.dataset, "test", data_dir=data_dir)}

@@ -136,7 +136,7 @@ class _Server:
             if (body.text is None) == (body.texts is None):
                 raise Refused("text_or_texts", "expected either text (a string) or texts (a list of strings)")
             texts = body.texts if body.texts is not None else [str(body.text)]
-            self._check(texts, body, explained=body.explain)
+            self._check(texts, explained=body.explain)
             options = self._options(body)
             work = (
                 ExplainWork(texts, options, removals=True, n_words=body.n_words)
@@ -147,7 +147,7 @@ class _Server:
 
         @route("/v1/lattice", "POST", schemas.LatticeOut, WAIT_ERRORS, "Get the lattice and the entities of a text")
         async def lattice(body: schemas.LatticeIn, request: Request) -> Response:
-            self._check([body.text], body, explained=True)
+            self._check([body.text], explained=True)
             options = self._options(body)
             work = ExplainWork([body.text], options, n_words=body.n_words, svg_width=body.svg_width, as_lattice=True)
             return await self._read(work, body, request)
@@ -250,7 +250,7 @@ class _Server:
             raise Refused("unknown_model", message, given=shown(name), names=shown(names, 500))
         return self.readers[name]
 
-    def _check(self, texts: list[str], body: schemas.ReadIn, *, explained: bool) -> None:
+    def _check(self, texts: list[str], *, explained: bool) -> None:
         n_chars, limits = sum(map(len, texts)), self.limits
         if n_chars > limits.chars:
             raise too_many("too_many_characters", "characters", n_chars, limits.chars, "send fewer texts in each")

@@ -205,10 +205,10 @@ class Aside:
             if queue.jobs and queue.n_chars + size > self._waiting_chars:
                 raise Overloaded(max(1, math.ceil(queue.n_chars * queue.read_s / queue.read_chars)))
             queue.jobs.append((watch, size))
-        queue.lane.submit(watch, lambda: self._run(work, watch, size, queue))
+        queue.lane.submit(watch, lambda: self._run(work, watch, queue))
         return watch.future
 
-    def _run(self, work: AsideWork, watch: Watch, size: int, queue: _Queue) -> None:
+    def _run(self, work: AsideWork, watch: Watch, queue: _Queue) -> None:
         started = time.monotonic()
         answer: Any
         try:

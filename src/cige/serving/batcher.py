@@ -255,9 +255,10 @@ class Batcher:
             self._end(job, answer)
         else:
             with self._wake:
-                self._count(job, -1)
-                job.n_ended += 1
-                self._count(job, 1)
+                if job in self._jobs:  # the thread of another request may have left it out meanwhile
+                    self._count(job, -1)
+                    job.n_ended += 1
+                    self._count(job, 1)
             job.begin(further)
 
     def _take(self, jobs: Sequence[_Job]) -> tuple[list[tuple[_Job, int]], int]:

@@ -254,6 +254,8 @@ class WordStore:
             self._seen = identity
         except FileNotFoundError:
             self._seen = None
+        except StoreError:
+            raise
         except OSError as reason:
             raise StoreError(f"{self._path}: cannot be read ({reason.strerror})") from reason
         except (ValueError, KeyError, TypeError, RecursionError) as reason:

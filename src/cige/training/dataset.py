@@ -98,7 +98,7 @@ class TrainingSet:
         self._golds, self._mix = golds, mix
         self._source_of = np.zeros(len(sentences), np.int64) if source_of is None else source_of
         self._mentions = mentions
-        self._pool = MentionPool(sentences)
+        self._pool = MentionPool(sentences if mentions.sentence_prob > 0 else ())
         self._snapshot = snapshot
         self._encoded = [vocabulary.encode(lattice) for lattice in lattices]
         self._tags = [golds[k].ids(sentence) for k, sentence in zip(self._source_of, sentences, strict=True)]

@@ -230,6 +230,8 @@ def _take_settings(values: Settings, origins: dict[str, str], folder: Path) -> N
     if settings.get("bert") is not None:
         settings["bert"] = str(folder / BERT)  # the BERT as fine-tuned by that model, not the original one
     given = values.get("model") or {}
+    if not isinstance(given, dict):  # `_build` says what is wrong with it
+        return
     components = given.get("components", settings.get("components"))
     if components is not None and components != settings.get("components"):
         raise RecipeError(

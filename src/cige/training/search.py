@@ -144,8 +144,9 @@ def _next_choice(
     """The choice of an interrupted trial, or else a random choice that has not been tried yet."""
     import optuna
 
-    running = [t for t in study.get_trials(deepcopy=False) if t.state == optuna.trial.TrialState.RUNNING]
-    if running and set(running[0].params) == set(space):
+    running = study.get_trials(deepcopy=False, states=[optuna.trial.TrialState.RUNNING])
+    running = [trial for trial in running if trial.params.keys() == space.keys()]  # others were not chosen completely
+    if running:
         return optuna.Trial(study, running[0]._trial_id), _values(running[0].params, space)
     tried = [t.params for t in study.get_trials(deepcopy=False) if t.state == optuna.trial.TrialState.COMPLETE]
     while True:

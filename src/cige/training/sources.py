@@ -192,6 +192,15 @@ def comparable_in(
     return partial(source.types.comparable, labels=labels, tree=source.tree, but=silent)
 
 
+def check_one_corpus(data: DataConfig) -> None:
+    """Raise a RecipeError if a recipe has several corpora, whose sentences cannot be scored together."""
+    if data.sources:
+        raise RecipeError(
+            f"the recipe has several corpora ({', '.join(data.sources)}), whose labels differ; "
+            "expected one with data.dataset or data.train"
+        )
+
+
 def read_data(
     data: DataConfig, data_dir: str | Path | None = None, *, nested: bool = False
 ) -> tuple[list[Sentence], list[Sentence]]:
@@ -203,11 +212,7 @@ def read_data(
     Raises:
         RecipeError: the recipe has several corpora, whose labels differ.
     """
-    if data.sources:
-        raise RecipeError(
-            f"the recipe has several corpora ({', '.join(data.sources)}), whose labels differ; "
-            "expected one with data.dataset or data.train"
-        )
+    check_one_corpus(data)
     if data.dataset is not None:
         train = load_split(data.dataset, "train", data_dir=data_dir)
         dev = [] if data.n_held_out else load_split(data.dataset, "dev", data_dir=data_dir)

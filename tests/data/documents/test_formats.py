@@ -209,6 +209,9 @@ def test_what_cannot_be_read_or_written_is_told(tmp_path):
         read_documents(tmp_path / "bad")
     with pytest.raises(DataError, match="format docbin is only read"):
         write_documents(tmp_path / "x", [], format="docbin")
+    with pytest.raises(DataError, match="record 2: 3 fields, expected 2"):
+        (tmp_path / "bad.tsv").write_text("text\tid\na\t1\n\nb\t2\t3\n", encoding="utf-8")
+        read_documents(tmp_path / "bad.tsv")
     with pytest.raises(DataError, match="TSV cannot hold a tab"):
         write_documents(tmp_path / "x.tsv", [Document("a\tb")])
     with pytest.raises(DataError, match="number 1: LOC at"):
@@ -219,3 +222,11 @@ def test_what_cannot_be_read_or_written_is_told(tmp_path):
     with pytest.raises(DataError, match="no labelled text in it, of 1 text;"):
         read_sentences(tmp_path / "t.jsonl")
     assert set(FORMATS) >= {"txt", "conll", "brat"}
+
+
+@pytest.mark.parametrize(("form", "separator"), [("csv", ","), ("tsv", "\t")])
+def test_blank_lines_of_tables_are_no_documents(tmp_path, form, separator):
+    rows = (("text", "id"), ("北京", "1"), ("",), ("上海", "2"), ("",))
+    (tmp_path / "x").write_text("".join(separator.join(row) + "\r\n" for row in rows), encoding="utf-8")
+    documents = read_documents(tmp_path / "x", format=form)
+    assert [(x.text, x.meta, x.line) for x in documents] == [("北京", {"id": "1"}, 1), ("上海", {"id": "2"}, 2)]

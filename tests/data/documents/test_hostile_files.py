@@ -149,7 +149,7 @@ def test_json(tmp_path, form, value, said):
     assert said in refusal(path, form)
 
 
-@pytest.mark.parametrize("places", ["2 1", "0 9", f"0 1{'0' * 400}", "0 2;0 2", "0 0"])
+@pytest.mark.parametrize("places", ["2 1", "0 9", f"0 1{'0' * 400}", f"0 1{'0' * 5000}", "0 2;0 2", "0 0"])
 def test_brat(tmp_path, places):
     (tmp_path / "a.txt").write_text("南京市", encoding="utf-8")
     (tmp_path / "a.ann").write_text(f"T1\tLOC {places}\t南京\n", encoding="utf-8")

@@ -21,7 +21,8 @@ from cige.folders.atomic import atomic_folder
 
 _BREAKS = re.compile(r"[\r\n]+")
 _LABEL = re.compile(r"[^\s]+")
-_ENTITY = re.compile(r"T\S+\t(\S+) (\d+ \d+(?:;\d+ \d+)*)(?:\t(.*))?", re.DOTALL)
+_PLACE = "[0-9]{1,18} [0-9]{1,18}"
+_ENTITY = re.compile(rf"T\S+\t(\S+) ({_PLACE}(?:;{_PLACE})*)(?:\t(.*))?", re.DOTALL)
 
 
 def read_brat(path: Path, options: ReadingOptions) -> list[Document]:

@@ -23,13 +23,11 @@ BATCH_ROWS = 1000
 
 
 def read_csv(path: Path, options: ReadingOptions) -> list[Document]:
-    return _read_table(path, options, _records(path))
+    return _read_table(path, options, "csv")
 
 
 def read_tsv(path: Path, options: ReadingOptions) -> list[Document]:
-    """Read TSV: fields end at tabs and line ends, and quotes are ordinary characters."""
-    lines = read_text(path).removesuffix("\n").split("\n")
-    return _read_table(path, options, [line.removesuffix("\r").split("\t") for line in lines])
+    return _read_table(path, options, "tsv")
 
 
 def write_csv(path: Path, documents: Iterable[Document]) -> None:
@@ -131,15 +129,21 @@ def _check_names(names: Sequence[str], path: Path) -> None:
         raise DataError(f"{path}: two columns are called {one_line(repr(twice[0]), 80)}; rename one of them")
 
 
-def _records(path: Path) -> list[list[str]]:
+def csv_records(text: str, form: str) -> list[list[str]]:
+    """The records of CSV or TSV text, which are empty for blank lines. Fields of TSV end at tabs and line ends, and
+    quotes have no meaning in them. Raises a csv.Error if the text is not CSV."""
+    if form == "tsv":
+        lines = text.removesuffix("\n").split("\n")
+        return [fields if (fields := line.removesuffix("\r").split("\t")) != [""] else [] for line in lines]
     csv.field_size_limit(1 << 30)
+    return list(csv.reader(io.StringIO(text, newline="")))
+
+
+def _read_table(path: Path, options: ReadingOptions, form: str) -> list[Document]:
     try:
-        return [record for record in csv.reader(io.StringIO(read_text(path), newline="")) if record]
+        records = [record for record in csv_records(read_text(path), form) if record]
     except csv.Error as reason:
         raise DataError(f"{path}: not CSV ({reason})") from None
-
-
-def _read_table(path: Path, options: ReadingOptions, records: list[list[str]]) -> list[Document]:
     header, *rows = records or [[]]
     _check_names(header, path)
     table = []

@@ -202,6 +202,9 @@ def n_threads(wish: int | None = None) -> int:
     if own is not None:
         return own
     asked = omp_threads()
-    if asked is not None:
-        return asked
+    return n_cores() if asked is None else asked
+
+
+def n_cores() -> int:
+    """The number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
