@@ -13,6 +13,7 @@ from cige.cli import main
 from cige.data import read_sentences
 from cige.data.user_words import UserWordRegime
 from cige.distant.learn_type import _filled_in, _RawText, learn_types
+from cige.entities.calibration import Calibration
 from cige.entities.label_facts import LabelFacts
 from cige.errors import DataError, LexiconError, ModelError, RecipeError
 from cige.folders.in_use import in_use
@@ -30,7 +31,15 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model that knows persons, places and organisations, and says so in its folder."""
     folder = tmp_path_factory.mktemp("base") / "model"
     model = tiny.model(typed=True)
-    model.label_facts = LabelFacts(parents={"LOC": "WHERE"}, silent=frozenset(["ORG"]), max_lengths={"PER": 5})
+    calibration = {"fine": Calibration(((0.1, 0.1), (0.9, 0.9)))}
+    model.label_facts = LabelFacts(
+        parents={"LOC": "WHERE"},
+        silent=frozenset(["ORG"]),
+        max_lengths={"PER": 5},
+        coarse_labels=frozenset(["PER"]),
+        calibration=calibration,
+        domains={"posts": calibration},
+    )
     model.save(folder)
     return folder
 
@@ -49,6 +58,8 @@ def test_a_type_is_learnt_beside_those_of_the_model(base: Path, tmp_path: Path) 
     facts = ner.label_facts
     assert facts.parents == {"LOC": "WHERE"} and facts.silent == {"ORG"}
     assert facts.max_lengths["PER"] == 5 and facts.max_lengths["GAME"] >= 8
+    assert not facts.calibration and not facts.domains, "they were those of other weights"
+    assert facts.coarse_labels == {"PER", "GAME"}
     uses = [(text, game) for text in sorted(set(TEXTS)) for game in GAMES[:5] if game in text]
     found = [{e.text for e in entities if e.label == "GAME"} for entities in ner([text for text, _ in uses])]
     n_right = sum(game in names for (_, game), names in zip(uses, found, strict=True))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cige.lexicon.delimited import MAX_NUMBER, whole_number
+from cige.lexicon.delimited import MAX_NUMBER, column_names, whole_number
 
 
 @pytest.mark.parametrize("field", ["0", "7", "007", "9" * 18, "0" * 17 + "1"])
@@ -20,3 +20,17 @@ def test_nothing_else_is(field):
 
 def test_the_largest_fits_an_int64():
     assert whole_number(str(MAX_NUMBER)) == MAX_NUMBER <= np.iinfo(np.int64).max
+
+
+@pytest.mark.parametrize(
+    ("cells", "names"),
+    [
+        (["Word", "type", "note", ""], ["word", "label", "note", ""]),
+        (["word", "label", "label"], ["word", "label", "label (again)"]),
+        (["词", "名称", "类型"], ["word", "名称", "label"]),
+        (["name", "word"], ["name", "word"]),
+        (["word", "Word", "", ""], ["word", "Word (again)", "", ""]),
+    ],
+)
+def test_one_column_is_the_words_and_one_the_labels(cells, names):
+    assert column_names(cells) == names

@@ -56,6 +56,8 @@ def test_from_words_refuses_one_string_and_wrong_counts():
         Lexicon.from_words("南京")
     with pytest.raises(LexiconError, match="2 counts for 1 word"):
         Lexicon.from_words(["南京"], counts=[1, 2])
+    with pytest.raises(LexiconError, match="word 2 is float; expected a string"):
+        Lexicon.from_words(["南京", float("nan")])
 
 
 def test_from_file_keeps_its_report_and_refuses_a_useless_file(tmp_path):
@@ -180,6 +182,8 @@ def test_what_cannot_be_added_is_explained(lexicon):
         lexicon.add(pd.DataFrame({"word": ["张三", 7]}))
     with pytest.raises(LexiconError, match="got int"):
         lexicon.add(7)
+    with pytest.raises(LexiconError, match="got list"):
+        lexicon.add("张三", ["李四"])
     with pytest.raises(LexiconError, match="without a label"):
         lexicon.add("张三", mode="type")
     with pytest.raises(LexiconError, match="inside=True was given with mode 'force'"):

@@ -131,3 +131,13 @@ def test_changes_on_top_of_what_is_there(lexicon):
     changed = lexicon.changed(UserChanges((UserWord("江大桥", "LOC"),), ("南京大桥", "市长", "没有")))
     assert entries(changed) == [("江大桥", "LOC", "evidence")] and changed.removed_words == ("市长",)
     assert lexicon.user_words == ("江大桥", "南京大桥") and lexicon.removed_words == ()
+
+
+@pytest.mark.parametrize("label", ["O", "?", "PER|ORG"])
+def test_words_with_labels_of_older_versions_are_kept(lexicon, tmp_path, label):
+    """New words cannot have such labels, but a saved lexicon with them must not lose its words."""
+    old = UserChanges((UserWord("江大桥", label, "force"), UserWord("南京大桥", label)))
+    lexicon.changed(old).save(tmp_path / "lexicon")
+    assert entries(Lexicon.load(tmp_path / "lexicon")) == [("江大桥", label, "force"), ("南京大桥", label, "evidence")]
+    with pytest.raises(LexiconError, match="not a label"):
+        lexicon.add_entries(*old.added)

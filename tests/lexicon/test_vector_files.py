@@ -7,6 +7,7 @@ import struct
 import numpy as np
 import pytest
 
+from cige.errors import LexiconError
 from cige.lexicon import vector_files as module
 from cige.lexicon.report import ReportBuilder
 from cige.lexicon.vector_files import open_vectors
@@ -78,6 +79,13 @@ def test_text_and_binary_are_told_apart(tmp_path, name, data, form):
     source = open_vectors(tmp_path / name)
     assert (source.format, source.width) == (form, 3)
     assert source.n_promised == (3 if data.startswith(b"3 3\n") else None)
+
+
+@pytest.mark.parametrize("data", [b"2 0\na b ", b"0 0\n"])
+def test_vectors_without_numbers_are_refused(tmp_path, data):
+    (tmp_path / "v.bin").write_bytes(data)
+    with pytest.raises(LexiconError, match=r"v\.bin: its header states vectors of 0 numbers, expected 1 or more"):
+        open_vectors(tmp_path / "v.bin")
 
 
 def raw(words: list[bytes], vectors: list[list[float]]) -> module._RawBlock:

@@ -44,6 +44,9 @@ def test_folds_are_parts_with_all_others(ner):
     assert sum(len(part) for part, _ in parts) == 13 and all(len(a) + len(b) == 13 for a, b in parts)
     before, after = calibration_errors(readings)
     assert 0 <= before <= 1 and 0 <= after <= 1
+    for few, n in ((readings[:1], "1 sentence"), ([], "0 sentences")):
+        with pytest.raises(ValueError, match=f"given {n}; expected two or more"):
+            calibration_errors(few)
 
 
 def test_recall_finds_what_it_promises_on_the_sentences_themselves(ner):

@@ -67,6 +67,13 @@ def test_which_names_are_looked_for():
     assert looked_for("云说。云走了。", ("云", "PER", 0.9, 0)) == [], "single characters cannot be words"
 
 
+def test_a_name_in_two_spellings_is_one_name():
+    text = "臺灣來了，台湾走了，臺灣和台湾。"
+    found = [("臺灣", "LOC", 0.8, 0), ("台湾", "GPE", 0.9, 0)]
+    assert looked_for(text, *found) == [UserWord("台湾", "GPE")], "not one word for each spelling and label"
+    assert looked_for("臺灣來了，台湾走了。", ("臺灣", "LOC", 0.8, 0)) == [UserWord("台湾", "LOC")]
+
+
 def test_what_it_does_not_go_with(ner):
     with pytest.raises(ValueError, match="consistent and recall"):
         ner(TEXT, consistent=True, recall=0.9)

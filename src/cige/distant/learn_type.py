@@ -172,7 +172,13 @@ def _learn(
     model = LatticeModel.load(result.model)
     facts = base.label_facts
     longest = {k: n for k, n in learn_max_lengths(sentences).items() if k in words}
-    model.label_facts = replace(facts, max_lengths={**facts.max_lengths, **longest}, calibration={})
+    model.label_facts = replace(
+        facts,
+        max_lengths={**facts.max_lengths, **longest},
+        coarse_labels=facts.coarse_labels.union(words) if facts.coarse_labels else facts.coarse_labels,
+        calibration={},  # of the weights before training, as those of the domains
+        domains={},
+    )
     model.save(output_dir / "model")
     return LearnResult(output_dir / "model", tuple(text.report(name, n_labelled[name]) for name in words), seconds)
 

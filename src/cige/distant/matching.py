@@ -54,7 +54,7 @@ class ListMatcher:
     def words(self, text: str) -> list[TextWord]:
         """All words of two or more characters in the segmentation of a text, sorted, including unlisted words."""
         text = normalize(text)
-        places = {(int(start), int(end)) for start, end, _ in self._snapshot.match(text)}
+        places = {(start, end) for start, end, _ in self._snapshot.match(text).tolist()}
         places |= {run.span() for run in _RUN.finditer(text)}
         listed = {place: names for place in places if (names := self._names.get(text[slice(*place)]))}
         return [

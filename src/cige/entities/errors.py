@@ -56,12 +56,10 @@ def list_errors(gold: Sequence[Iterable[Labelled]], predicted: Sequence[Iterable
         right = {(*_extent(e), e.label) for e in entities} & {(*_extent(s), s.label) for s in labelled}
         rest = [s for s in labelled if (*_extent(s), s.label) not in right]
         others = [e for e in entities if (*_extent(e), e.label) not in right]
-        pairs = sorted(
-            ((_closeness(s, e), j, k) for j, s in enumerate(rest) for k, e in enumerate(others)), reverse=True
-        )
+        near = ((_closeness(s, e), j, k) for j, s in enumerate(rest) for k, e in enumerate(others))
         paired: dict[int, int] = {}
-        for (overlap, *_), j, k in pairs:
-            if overlap > 0 and j not in paired and k not in paired.values():
+        for _, j, k in sorted((pair for pair in near if pair[0][0] > 0), reverse=True):
+            if j not in paired and k not in paired.values():
                 paired[j] = k
         of_sentence: list[EntityError] = []
         for j, k in paired.items():

@@ -72,7 +72,10 @@ class BaseWords:
                 raise LexiconError(f"{folder}: its words cannot be read ({reason}); build the folder again") from reason
         counts = load_array(folder / COUNTS_FILE) if facts["has_counts"] else None
         if matcher.trie.max_chars > MAX_WORD_CHARS:
-            raise LexiconError(f"{folder}: a word of {matcher.trie.max_chars} characters; expected {MAX_WORD_CHARS}")
+            raise LexiconError(
+                f"{folder}: a word of {matcher.trie.max_chars} characters; expected {MAX_WORD_CHARS} or fewer; "
+                "build the folder again"
+            )
         is_whole = counts is None or (counts.shape == (len(words),) and counts.dtype.kind in "iu")
         if facts["n_words"] != len(words) or not is_whole:
             raise LexiconError(f"{folder}: its manifest or counts belong to other words; build the folder again")

@@ -117,12 +117,15 @@ def _decoded(raw: bytes) -> str:
 def column_names(cells: Sequence[str]) -> list[str]:
     """What each column is: "word", "label", "mode" or "count", or its own name if it is none of them.
 
-    The case does not matter. Of several columns for the same, the first counts.
+    The case does not matter. Of several columns for the same, the one with this very name counts, or else the first.
     """
-    names: list[str] = []
-    for cell in cells:
-        name = HEADERS.get(cell.strip().lower(), cell)
-        names.append(cell if name in names else name)
+    written = [cell.strip().lower() for cell in cells]
+    names = list(cells)
+    for name in dict.fromkeys(HEADERS.values()):
+        places = [k for k, cell in enumerate(written) if HEADERS.get(cell) == name]
+        chosen = written.index(name) if name in written else places[0] if places else None
+        for k in places:
+            names[k] = name if k == chosen else f"{cells[k]} (again)" if written[k] == name else cells[k]
     return names
 
 

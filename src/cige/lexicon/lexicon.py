@@ -77,11 +77,15 @@ class Lexicon:
             spaces: whether words may contain spaces.
 
         Raises:
-            LexiconError: `words` is a string, or `counts` does not have one number per word.
+            LexiconError: `words` is a string or has something else than strings, or `counts` does not have one number
+                per word.
         """
         if isinstance(words, str):
             raise LexiconError(f"from_words({words!r}): expected a list of words, not a string")
         words = list(words)
+        for place, word in enumerate(words, start=1):
+            if not isinstance(word, str):
+                raise LexiconError(f"from_words: word {place} is {type(word).__name__}; expected a string")
         given = [1] * len(words) if counts is None else list(counts)
         if len(given) != len(words):
             raise LexiconError(
@@ -238,7 +242,7 @@ class Lexicon:
         if is_list and label is None and mode == EVIDENCE and not inside:
             self._add(usable(each_user_word(words[0])))
             return
-        if len(words) == 2 and words[1] in COMMON_TYPES:
+        if len(words) == 2 and isinstance(words[1], str) and words[1] in COMMON_TYPES:
             raise TypeError(f"add{words!r} would add two words; for a word with a type, write label={words[1]!r}")
         if inside:
             if mode != BLOCK:

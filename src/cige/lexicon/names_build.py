@@ -89,7 +89,7 @@ def count_in(path: str | os.PathLike[str], names: Iterable[str]) -> dict[str, in
     LexiconError if the file cannot be read or is not UTF-8, or none of the names occurs in it."""
     lexicon = Lexicon.from_words(names, spaces=True)
     counts = np.zeros(len(lexicon), np.int64)
-    lines = (normalize(line) for _, line in read_text_lines(path))
+    lines = (line for _, line in read_text_lines(path))
     while block := list(islice(lines, _BLOCK_LINES)):
         np.add.at(counts, lexicon.match("\n".join(block))[:, 2], 1)
     if not counts.any():

@@ -87,9 +87,8 @@ class PackedWords(Sequence[str]):
         """The number of `word`, or None if it is not one of these; any str is accepted."""
         if not 0 < len(word) <= self.max_chars or "\n" in word:
             return None
-        number = self.find(word)
-        at = [row[2] for row in number.tolist() if row[0] == 0 and row[1] == len(word)]
-        return at[0] if at else None
+        rows = self.find(word).tolist()
+        return next((number for start, end, number in rows if start == 0 and end == len(word)), None)
 
     def __len__(self) -> int:
         return len(self.words)
@@ -201,8 +200,8 @@ class NativePacked:
         return out
 
     def find(self, text: str) -> np.ndarray:
-        number = _packed.find(text, self._packed)
-        return np.ndarray((len(number) // 12, 3), _INT32, number)
+        rows = _packed.find(text, self._packed)
+        return np.ndarray((len(rows) // 12, 3), _INT32, rows)
 
 
 def give_memory_back() -> None:

@@ -120,8 +120,8 @@ class LexiconSnapshot:
         return (number is not None and number not in self.hidden) or word in self._user
 
     def with_words(self, words: Iterable[UserWord]) -> LexiconSnapshot:
-        """Like `with_batch`, for words that are normalised and valid."""
-        return self.with_batch(user_batch(triples(words))[0])
+        """Like `with_batch`, for words that are normalised and valid, or were when they were saved."""
+        return self.with_batch(user_batch(triples(words), was_saved=True)[0])
 
     def with_batch(self, batch: UserBatch, *, merges: bool = True) -> LexiconSnapshot:
         """A snapshot with additional user words. As long as they are user words, base words that the user removed are

@@ -50,11 +50,11 @@ class UserBatch:
         return len(self.words)
 
 
-def user_batch(words: Iterable[WordTriple]) -> tuple[UserBatch, list[str]]:
+def user_batch(words: Iterable[WordTriple], *, was_saved: bool = False) -> tuple[UserBatch, list[str]]:
     """Pack words; returns them, and those that cannot be used with the reason, for a message.
 
     Words are read one after the other, and nothing of a word is kept but its text and two numbers. Raises a
-    LexiconError if a text, label or mode is no string.
+    LexiconError if a text, label or mode is no string. `was_saved` as in `reason_to_refuse_user_word`.
     """
     blob, labels, modes = bytearray(), array("I"), bytearray()
     numbers: dict[str | None, int] = {None: 0}
@@ -67,11 +67,12 @@ def user_batch(words: Iterable[WordTriple]) -> tuple[UserBatch, list[str]]:
             for text, (_, label, mode) in zip(_normalised([text for text, _, _ in chunk]), chunk, strict=True):
                 key = label, mode
                 if key not in numbers_of:
-                    numbers_of[key] = _numbers(label, mode, numbers)
+                    numbers_of[key] = _numbers(label, mode, numbers, was_saved)
                 verdict = numbers_of[key]
                 # Nearly every word; `reason_to_refuse` has nothing against it.
                 if verdict is None or not (2 <= len(text) <= MAX_WORD_CHARS and text.isalnum()):
-                    reason = reason_to_refuse_user_word(UserWord(text, label, mode))  # type: ignore[arg-type]
+                    word = UserWord(text, label, mode)  # type: ignore[arg-type]
+                    reason = reason_to_refuse_user_word(word, was_saved=was_saved)
                     if reason is not None or verdict is None:
                         problems.append(f"{text!r} ({reason})")
                         continue
@@ -179,9 +180,10 @@ def _check_types(words: Sequence[WordTriple]) -> None:
             raise LexiconError(f"mode is {type(mode).__name__}: expected one of {', '.join(MODES)}")
 
 
-def _numbers(label: str | None, mode: str, numbers: dict[str | None, int]) -> tuple[int, int] | None:
+def _numbers(label: str | None, mode: str, numbers: dict[str | None, int], was_saved: bool) -> tuple[int, int] | None:
     """The numbers of a label and a mode, or None if no word can have both."""
-    if reason_to_refuse_user_word(UserWord(_USABLE, label, mode)) is not None:  # type: ignore[arg-type]
+    word = UserWord(_USABLE, label, mode)  # type: ignore[arg-type]
+    if reason_to_refuse_user_word(word, was_saved=was_saved) is not None:
         return None
     return numbers.setdefault(label, len(numbers)), MODES.index(mode)  # type: ignore[arg-type]
 

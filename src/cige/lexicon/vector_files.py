@@ -206,6 +206,10 @@ def open_vectors(path: str | os.PathLike[str]) -> VectorFile:
     numbers = [number for field in fields if (number := whole_number(field)) is not None]
     # Text contains no byte below that of a tab; float32 numbers contain one within the first rows.
     if len(numbers) == len(fields) == 2 and (".bin" in path.suffixes or any(byte < 9 for byte in rest)):
+        if not numbers[1]:
+            raise LexiconError(
+                f"{path}: its header states vectors of 0 numbers, expected 1 or more; get the file again"
+            )
         return VectorFile(path, "binary", width=numbers[1], n_promised=numbers[0])
     sample = [raw for _, raw in islice(read_lines(path), N_SAMPLE)]
     width, header = word2vec_width(sample), is_header(sample)

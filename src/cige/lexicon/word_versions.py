@@ -10,7 +10,6 @@ Readers resolve the folder to one file and read that file, so a switch never mix
 from __future__ import annotations
 
 import os
-import shutil
 import stat
 from pathlib import Path
 
@@ -83,7 +82,7 @@ class WordVersions:
         try:
             if not place.exists():
                 with atomic_file(place) as aside:
-                    shutil.copyfile(source, aside)
+                    aside.write_bytes(words)
             self.use(name)
         except OSError as reason:
             raise LexiconError(f"{self.folder}: not published ({reason.strerror or reason})") from reason

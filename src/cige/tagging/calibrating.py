@@ -14,6 +14,7 @@ from cige.entities.label_facts import LabelFacts
 from cige.entities.labels import map_labels
 from cige.tagging.finder import EntityFinder
 from cige.tagging.selection import Request, Types, all_candidates, best_uncalibrated, select, with_silent_labels
+from cige.text.counted import counted
 
 FLOOR = 0.001  # candidates with a lower probability are ignored; a labelled entity below it counts as missed
 N_FOLDS = 5
@@ -100,8 +101,11 @@ def calibrated(facts: LabelFacts, calibration: Calibration, types: Types, domain
 def calibration_errors(readings: Sequence[SentenceReading]) -> tuple[float, float]:
     """Expected calibration error, 0..1, of the best tag sequences: without and with calibration.
 
-    The second uses cross-validation: the scores of each fifth of the sentences are calibrated on the others.
+    The second uses cross-validation: the scores of each fifth of the sentences are calibrated on the others. Raises a
+    ValueError if there are fewer than two sentences, or the model found no entities in the others.
     """
+    if len(readings) < 2:
+        raise ValueError(f"given {counted(len(readings), 'sentence')}; expected two or more, to check scores on others")
     before = [point for reading in readings for point in reading.best]
     after = []
     for held_out, others in folds(readings):

@@ -71,14 +71,15 @@ def names_to_look_for(text: str, entities: Sequence[Entity], *, user_words: Coll
         entities: sorted, not overlapping.
         user_words: the user's own words, normalised; they are left out.
     """
+    text = normalize(text)  # as words are matched, so that 臺灣 and 台湾 are one name
     scores: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     for entity in entities:
         if entity.score >= SURE and not entity.forced:
-            scores[entity.text][entity.label] += entity.score
+            scores[normalize(entity.text)][entity.label] += entity.score
     words = []
     for name, of_labels in scores.items():
-        word = UserWord(normalize(name), max(of_labels, key=lambda label: of_labels[label]))
-        if word.text in user_words or reason_to_refuse_user_word(word) is not None:
+        word = UserWord(name, max(of_labels, key=lambda label: of_labels[label]))
+        if name in user_words or reason_to_refuse_user_word(word) is not None:
             continue
         if _stands_alone(name, text, entities):
             words.append(word)

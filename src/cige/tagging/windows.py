@@ -17,7 +17,6 @@ from cige.lexicon.user_word import EVIDENCE, FORCE, Mode
 from cige.lexicon.word_rules import MAX_WORD_CHARS
 from cige.text.cells import LINE_BREAKS
 from cige.text.closed import Stretch, closed_stretches, within
-from cige.text.normalize import normalize
 from cige.text.visible import visible
 from cige.text.windows import Window, split_windows, table_cells
 
@@ -96,7 +95,7 @@ def _with_own_words(text: str, window: Window, snapshot: LexiconSnapshot) -> Win
     """The window of a part of a cell, up to the end of the longest user word over the end of its core."""
     first = max(window.core_start, window.core_end - MAX_WORD_CHARS)
     behind = END_OF_CELL.split(text[window.core_end : window.core_end + MAX_WORD_CHARS], maxsplit=1)[0]
-    words = snapshot.match(normalize(text[first : window.core_end] + behind))
+    words = snapshot.match(text[first : window.core_end] + behind)
     before = window.core_end - first
     ends = words[(words[:, 2] >= snapshot.n_base) & (words[:, 0] < before) & (words[:, 1] > before), 1]
     return window._replace(end=max(window.end, first + int(ends.max()))) if len(ends) else window
