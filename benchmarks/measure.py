@@ -4,6 +4,7 @@ A shared machine gives a process more or less of a core from one second to the n
 turns, the median of each counts, and beside the clock stand processor seconds, which other processes hardly change.
 """
 
+import json
 import os
 import platform
 import time
@@ -149,6 +150,15 @@ def write(result: Mapping[str, Any], path: str | Path | None) -> None:
     """Write a result as JSON, if a file was asked for; floats to four figures."""
     if path is not None:
         Path(path).write_text(to_json(_rounded(result), indent=1) + "\n", encoding="utf-8")
+
+
+def earlier(path: Path | None) -> dict[str, Any]:
+    """The result that an earlier run wrote to a file, without its machine and versions; empty if there is none."""
+    if path is None or not path.is_file():
+        return {}
+    result: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    result.pop("environment", None)
+    return result
 
 
 def _shown(value: Any) -> str:

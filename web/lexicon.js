@@ -41,7 +41,7 @@ export class Lexicon {
       const isControl = codes.some((c) => c < 32 || c === 0x7f || c === 0x2028 || c === 0x2029 || c === 0xfffd);
       if (!isSound || isControl || this.rules.isSpace(codes[0]) || this.rules.isSpace(codes.at(-1)))
         throw new Error(`words: ${JSON.stringify(word)} cannot be a word; expected 2 to ${this.rules.json.max_word_chars} characters without blanks at the edges`);
-      found.set(text, { text, codes, label: labels[word] ?? null, base: this.#number(codes) });
+      found.set(text, { text, codes, label: (Object.hasOwn(labels, word) ? labels[word] : null) ?? null, base: this.#number(codes) });
     }
     return [...found.values()];
   }

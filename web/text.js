@@ -223,12 +223,12 @@ export function code(char) {
   return char.codePointAt(0);
 }
 
-// The code points of a string; a lone surrogate is one.
 // Whether it is a letter or digit of ASCII.
 function isInWord(own) {
   return (own >= 48 && own <= 57) || (own >= 65 && own <= 90) || (own >= 97 && own <= 122);
 }
 
+// The code points of a string; a lone surrogate is one.
 export function codesOf(string) {
   const codes = new Uint32Array(string.length);
   let n = 0;

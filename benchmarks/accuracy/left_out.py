@@ -13,7 +13,6 @@ With --recipe today the sets that this recipe trains on are left out one by one;
 tagger of that recipe. The files that the recipe names must be there (recipes/today.yaml says how they are made).
 """
 
-import json as json_of
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,7 +20,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from benchmarks.accuracy.peers import SETS, PeerSet, read_set, row_of
-from benchmarks.measure import line
+from benchmarks.measure import earlier, line
 from benchmarks.parts import programs
 from cige.cli import main as cige
 from cige.data.registry import DATASETS
@@ -71,12 +70,9 @@ def bench(
     facts: dict[str, Any] = {"epochs": epochs, "student_epochs": student_epochs if raw else 0, "vectors": own}
     facts |= {"seed": seed, "set": list(set)} | ({} if recipe == NAMES else {"recipe": recipe, "model": model})
     facts |= {"student_set": list(student_set)} if student_set else {}
-    result: dict[str, Any] = {"settings": facts, "sets": {}}
-    if json and json.is_file():
-        result = json_of.loads(json.read_text(encoding="utf-8"))
-        if result["settings"] != facts:
-            raise CigeError(f"{json} has runs with other settings ({result['settings']}); give another file")
-        result.pop("environment", None)
+    result = earlier(json) or {"settings": facts, "sets": {}}
+    if result["settings"] != facts:
+        raise CigeError(f"{json} has runs with other settings ({result['settings']}); give another file")
     run: dict[str, Any] = {"seed": seed, "data_dir": data_dir, "device": "cpu", "show_progress": False}
     is_source = load_recipe(recipe).data.sources.__contains__
     for name in sets:

@@ -23,7 +23,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from benchmarks.measure import line
+from benchmarks.measure import earlier, line
 from cige.api import load
 from cige.data import Sentence, read_sentences, write_sentences
 from cige.data.registry import dataset_file
@@ -71,10 +71,7 @@ def bench(
     json: Path | None = None,
 ) -> Iterator[dict[str, Any]]:
     """The results after each curve."""
-    result: dict[str, Any] = {"sets": {}}
-    if json and json.is_file():
-        result = json_of.loads(json.read_text(encoding="utf-8"))
-        result.pop("environment", None)
+    result = earlier(json) or {"sets": {}}
     for seed, name in product(seeds, sets):
         case, key = case_of(name, pool, sizes), str(seed)
         of_set = result["sets"].setdefault(name, {"full": {}, "curves": {}, "n_pool": 0})

@@ -13,7 +13,6 @@ at most 1.35 times as much.
 import random
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
 from dataclasses import replace
 from itertools import cycle
 from typing import Annotated, Any
@@ -32,6 +31,7 @@ from cige.lattice_bert.pretraining.dataset import InstanceConfig, InstanceSet, T
 from cige.lattice_bert.pretraining.objective import MaskedBatch, collate_masked
 from cige.lattice_bert.pretraining.packing import Room
 from cige.lattice_bert.pretraining.shards import Shard
+from cige.nn.contexts import autocast
 from cige.nn.memory import keep_freed_memory
 
 TABLES = {"rows": "{size}, {n_chars} characters, {micro_batch} instances a pass, {batch:,} an update, {device}"}
@@ -115,7 +115,7 @@ def training(
     def step() -> None:
         batch = next(batches).to(device)
         network.zero_grad(set_to_none=True)
-        with autocast(device, precision):
+        with autocast(network, precision):
             loss = network(batch.tokens, batch.positions, batch.targets, batch.sentence_labels).total
         loss.backward()
 
@@ -134,7 +134,7 @@ def encoding(config: LatticeBertConfig, instances: InstanceSet, *, size: int, pr
     batch = replace(tokens, ids=tokens.ids.clamp(max=PAPER_N_PIECES - 1)).to(device)
 
     def step() -> None:
-        with autocast(device, precision):
+        with autocast(network, precision):
             output = network(batch)
         (output.hidden.float().sum() + output.pooled.float().sum()).backward()
         network.zero_grad(set_to_none=True)
@@ -182,10 +182,6 @@ def batches_for(instances: InstanceSet, size: int, *, device: str) -> Iterator[M
     numbers = range(sys.maxsize) if device == "cpu" else range(N_READY)
     batches = (make_batch(instances, number, size) for number in numbers)
     return batches if device == "cpu" else cycle(list(batches))
-
-
-def autocast(device: str, precision: str) -> Any:
-    return torch.autocast(device.partition(":")[0], torch.bfloat16) if precision == "bf16" else nullcontext()
 
 
 def peak_flops(precision: str) -> float:

@@ -101,6 +101,10 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: Any) -> None:
         self._transport = transport
 
+    @property
+    def is_open(self) -> bool:
+        return not self._transport.is_closing()
+
     def post(self, content: bytes) -> asyncio.Future[int]:
         """Send a request; the status of the answer, once it is there whole."""
         self._answer = asyncio.get_running_loop().create_future()
@@ -145,6 +149,8 @@ async def send(address: str, texts: list[str], rate: float) -> list[Answer]:
 
     async def one(number: int, due: float) -> Answer:
         sent = time.perf_counter()
+        while idle and not idle[-1].is_open:  # the server closes those that are idle for long
+            idle.pop()
         try:
             connection = idle.pop() if idle else (await loop.create_connection(Connection, url.hostname, url.port))[1]
             status = await connection.post(requests[number])

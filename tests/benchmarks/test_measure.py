@@ -31,3 +31,9 @@ def test_a_table_has_a_column_for_each_key(capsys):
     measure.report("title", [{"name": "x", "some_ms": 1234.5, "n": 2}, {"name": "y", "some_ms": None, "n": 3}])
     out = capsys.readouterr().out
     assert "some ms" in out and "1,234" in out and "y" in out
+
+
+def test_earlier_results_are_without_the_machine(tmp_path):
+    assert measure.earlier(None) == measure.earlier(tmp_path / "none.json") == {}
+    measure.write({"environment": {"cores": 2}, "sets": {"a": [1]}}, tmp_path / "r.json")
+    assert measure.earlier(tmp_path / "r.json") == {"sets": {"a": [1]}}

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 import shutil
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +17,7 @@ import tiny_corpus
 from cige.errors import CigeError, DataError
 from cige.lattice_bert.encoder.joint_vocabulary import JointVocabulary
 from cige.lattice_bert.encoder.tokenizer import LatticeTokenizer
+from cige.lattice_bert.pretraining import make_data as making
 from cige.lattice_bert.pretraining import make_shard as module
 from cige.lattice_bert.pretraining.corpus import CorpusReport, CorpusRules
 from cige.lattice_bert.pretraining.data import open_data
@@ -94,6 +97,20 @@ def test_processes_make_the_same_data(source: Path, made: Path, tmp_path: Path) 
     report = make(source, tmp_path / "data", n_workers=2)
     assert contents(tmp_path / "data") == contents(made)
     assert report == make(source, tmp_path / "data") and report.n_documents == 60
+
+
+def test_shards_are_told_as_they_are_finished(monkeypatch) -> None:
+    is_told = threading.Event()
+
+    class Job:
+        def make(self, unit: int) -> dict[str, object]:
+            return {"name": unit, "was_told": unit == 1 or is_told.wait(5)}
+
+    monkeypatch.setattr(making, "ProcessPoolExecutor", lambda n, mp_context: ThreadPoolExecutor(n))
+    entries = making.in_processes(Job(), iter([0, 1]), 2)
+    assert next(entries)["name"] == 1
+    is_told.set()
+    assert list(entries) == [{"name": 0, "was_told": True}]
 
 
 def test_finished_shards_are_kept(source: Path, made: Path, tmp_path: Path, monkeypatch) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from cige.errors import RecipeError
 from cige.lattice_bert.encoder.pretrained import PretrainedLatticeBert
 from cige.lattice_bert.kinds import PRETRAIN
 from cige.lattice_bert.pretraining.pretrain import pretrain
@@ -41,3 +42,8 @@ def test_two_steps(name: str, data_folder: Path, tmp_path: Path, one_thread):
 
 def phases(recipe) -> dict[str, int]:
     return {"short": recipe.short.n_steps, "long": recipe.long.n_steps}
+
+
+def test_a_size_of_another_type_is_refused():
+    with pytest.raises(RecipeError, match=r"size"):
+        load_pretrain_recipe("pretrain/tiny", {"size": ["tiny"]})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import tiny
 import tiny_pretraining
 import torch
 
@@ -12,7 +13,8 @@ from cige.errors import RecipeError
 from cige.lattice_bert.encoder.heads import LatticeBertForPreTraining
 from cige.lattice_bert.encoder.joint_vocabulary import JointVocabulary
 from cige.lattice_bert.encoder.network import LatticeBertConfig
-from cige.lattice_bert.encoder.pretrained import PretrainedLatticeBert
+from cige.lattice_bert.encoder.pretrained import PretrainedLatticeBert, add_adapter
+from cige.lattice_bert.encoder.word_adapter import WordAdapterConfig
 from cige.lattice_bert.pretraining.pretrain import PretrainResult, pretrain
 from cige.lattice_bert.pretraining.start import Origins, initialise_from
 
@@ -91,6 +93,15 @@ def test_another_network_is_refused(settings):
     (name,) = settings
     with pytest.raises(RecipeError, match=rf"other weights than the recipe's: {name} .*leave `model` out"):
         initialise_from(network(OLD, seed=2, **settings), source(), OLD)
+
+
+def test_a_model_with_an_adapter_is_refused():
+    chars = JointVocabulary.build(OLD.pieces, [])
+    plain = PretrainedLatticeBert(network(chars, seed=1), chars)
+    vectors = tiny.random_table(["研究", "生活"], 6, seed=5)
+    adapted = add_adapter(plain, vectors, WordAdapterConfig(n_words=2, word_width=6))
+    with pytest.raises(RecipeError, match=r"reads words by an adapter.*start from the model to which"):
+        initialise_from(network(chars, seed=2), adapted, chars)
 
 
 def test_a_run_goes_on_from_another(data_folder: Path, tmp_path: Path, one_thread):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import lzma
 from pathlib import Path
 
@@ -79,3 +80,18 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "shrinks").write_bytes(b"abc\n")
     with pytest.raises(DataError, match="became shorter"):
         texts(units)
+
+
+def test_a_line_without_end_is_read_in_few_parts() -> None:
+    """Each part is searched again with all before it, so that parts of one size would take quadratic time."""
+
+    class Counted(io.BytesIO):
+        n_reads = 0
+
+        def read(self, size: int | None = -1) -> bytes:
+            self.n_reads += 1
+            return super().read(size)
+
+    content = Counted(b"a" * 100_000 + b"\nb")
+    n, _, _ = module._end_in(content, b"", 10, module._LINE)
+    assert n == 100_001 and content.n_reads < 20

@@ -1,12 +1,14 @@
 """The search for a learning rate skips what appendix C.2 of the Lattice-BERT paper skips, and nothing else."""
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cige.errors import CigeError
 from cige.lattice_bert.tasks.config import LEARNING_RATES
-from cige.lattice_bert.tasks.grid import climb
+from cige.lattice_bert.tasks.grid import RESULTS, GridResult, climb
 
 RATES = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
 
@@ -80,3 +82,10 @@ def test_one_peak_is_always_found(values, data):
     scores = values[:top] + values[-1:] + values[top:-1][::-1]  # strictly up to the peak, strictly down after it
     rates = [float(k) for k in range(len(scores))]
     assert scores[int(search(rates, scores)[0])] == max(scores)
+
+
+def test_damaged_results_are_refused(tmp_path):
+    rows = [{"task": "tnews", "tried": []}]
+    (tmp_path / RESULTS).write_text(json.dumps({"name": "x", "rows": rows, "origin": []}), encoding="utf-8")
+    with pytest.raises(CigeError, match="not the results of"):
+        GridResult.read(tmp_path)

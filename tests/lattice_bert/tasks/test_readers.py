@@ -100,6 +100,23 @@ def test_c3_answer_that_is_no_choice(tmp_path):
     assert read_dialogues_and_texts(tmp_path, "test")[0].answer is None
 
 
+def test_c3_without_choices_or_documents(tmp_path):
+    record = {"context": "甲", "question": "谁？", "choices": []}
+    tiny.write_lines(tmp_path / "test.jsonl", [record])
+    with pytest.raises(DataError, match=r"test.jsonl, line 1: choices is empty"):
+        read_dialogues_and_texts(tmp_path, "test")
+    for value in (None, 5, {"data": []}):
+        tiny.write_json(tmp_path / "dev.json", value)
+        with pytest.raises(DataError, match=r"dev.json: expected a list of documents"):
+            read_dialogues_and_texts(tmp_path, "dev")
+
+
+def test_idioms_without_candidates(tmp_path):
+    tiny.write_lines(tmp_path / "test.jsonl", [{"content": ["甲#idiom000001#乙"], "candidates": []}])
+    with pytest.raises(DataError, match=r"test.jsonl, line 1: candidates is empty"):
+        read_idioms(tmp_path, "test")
+
+
 def test_segmented_lines(tmp_path):
     (tmp_path / "train.txt").write_text("他  在 北京\n\n３月５日 好\n", encoding="utf-8")
     first, second = read_segmented(tmp_path, "train")

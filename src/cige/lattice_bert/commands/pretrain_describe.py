@@ -11,6 +11,7 @@ Examples:
 from __future__ import annotations
 
 import argparse
+import math
 
 from cige.commands.options import add_set_option, at_least, make_console
 from cige.json_text import to_json
@@ -58,8 +59,8 @@ def run(args: argparse.Namespace) -> None:
         return
     config, has_words = _config(args)
     tokens_per_char = args.tokens_per_char or (TOKENS_PER_CHAR if has_words else 1.0)
-    if tokens_per_char < 1:
-        raise CigeError(f"--tokens-per-char {tokens_per_char}: expected at least 1, because each character is a token")
+    if not 1 <= tokens_per_char < math.inf:
+        raise CigeError(f"--tokens-per-char {tokens_per_char}: expected 1 or more, because each character is a token")
     facts = describe(config, n_chars=args.n_chars, tokens_per_char=tokens_per_char)
     if args.json:
         print(to_json(facts, indent=1))

@@ -12,7 +12,7 @@ import multiprocessing
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, as_completed, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict
 from pathlib import Path
@@ -47,7 +47,8 @@ def make_data(
 ) -> CorpusReport:
     """Tokenise a corpus. Shards that an earlier run of the same command finished are kept.
 
-    The bytes of every file of `output` are determined by the text, the vocabulary and the settings.
+    The bytes of every file of `output` are determined by the text, the vocabulary, the settings, and the paths of the
+    corpus, which the index and messages on bad lines name.
 
     Args:
         corpus: text files (plain, .gz or .xz) with one sentence per line and a blank line between documents.
@@ -123,7 +124,7 @@ def in_processes(job: ShardJob, units: Iterator[Unit], n_processes: int) -> Iter
                 if len(running) > 2 * n_processes:  # limits how far compressed files are decompressed ahead
                     done, running = wait(running, return_when=FIRST_COMPLETED)
                     yield from [future.result() for future in done]
-            yield from [future.result() for future in running]
+            yield from (future.result() for future in as_completed(running))
         except BrokenProcessPool as reason:
             raise CigeError(
                 f"a process died while it made a shard in {job.folder} ({reason}); most often memory ran out. Finished "

@@ -124,7 +124,7 @@ def resolve_pretrain_recipe(recipe: str | Path, overrides: Overrides = None) -> 
     if "name" not in values:
         values["name"], origins["name"] = default_name(recipe), "from the recipe's own name"
     size = values.get("size", "tiny")
-    if isinstance(values.get("model", {}), Mapping) and size in SIZES:
+    if isinstance(values.get("model", {}), Mapping) and isinstance(size, str) and size in SIZES:
         start_from = values.get("start_from")
         settings = settings_of(start_from) if isinstance(start_from, str) else asdict(SIZES[size])
         values["model"] = settings | values.get("model", {})

@@ -65,6 +65,11 @@ def initialise_from(
     Raises:
         RecipeError: the models differ in size or in their parts.
     """
+    if source.bert.adapter is not None:
+        raise RecipeError(
+            "start_from: that model reads words by an adapter, which pre-training does not have; start from the model "
+            "to which the adapter was added"
+        )
     given, new = source.network.state_dict(), model.state_dict()
     if not isinstance(source.network, LatticeBertForPreTraining):
         given = {f"bert.{name}": weight for name, weight in given.items()}

@@ -19,7 +19,7 @@ from cige.folders.packed import unpack
 from cige.lexicon.text_file import DAMAGE, UTF8_BOM, damaged, open_file
 from cige.text.encodings import UTF16_MARKS, how_to_convert
 
-_PROBE = 1 << 16  # bytes that are read at once to find the end of a document
+_PROBE = 1 << 16  # bytes that are read first to find the end of a document
 _BLANK_LINE, _LINE = re.compile(rb"\n[ \t\r\f\v]*\n"), re.compile(rb"\n")
 
 
@@ -146,7 +146,7 @@ def _end_in(content: IO[bytes], tail: bytes, most: int, end: re.Pattern[bytes]) 
             line = tail.rfind(b"\n", 0, most) + 1 or tail.find(b"\n", most) + 1
             if line:
                 return line, tail, True
-        block = content.read(_PROBE)
+        block = content.read(max(_PROBE, len(tail)))  # as much again, so that a line without end takes linear time
         if not block:
             return len(tail), tail, False
         tail += block

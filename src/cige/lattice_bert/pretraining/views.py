@@ -87,4 +87,4 @@ def _figures(record: Record) -> list[str]:
     scores = record.scores
     shares = map(scores.get, ("segment_accuracy", "segment_char_accuracy", "sentence_accuracy"))
     loss = scores.get("mlm_loss")
-    return [per_cent(scores.get("mlm_accuracy")), "–" if loss is None else f"{loss:.2f}", *map(per_cent, shares)]
+    return [per_cent(scores.get("mlm_accuracy")), "-" if loss is None else f"{loss:.2f}", *map(per_cent, shares)]

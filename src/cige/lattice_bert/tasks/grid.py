@@ -78,7 +78,7 @@ class GridResult:
             values = json.loads(path.read_text(encoding="utf-8"))
             rows = tuple(_read_row(row) for row in values["rows"])
             return cls(values["name"], rows, tuple(values["origin"]))
-        except (OSError, ValueError, TypeError, KeyError) as reason:
+        except (OSError, ValueError, TypeError, KeyError, AttributeError) as reason:
             raise CigeError(f"{path}: not the results of `cige lattice-bert finetune all` ({reason})") from reason
 
     @classmethod

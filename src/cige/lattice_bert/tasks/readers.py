@@ -134,7 +134,7 @@ def read_dialogues_and_texts(folder: Path, split: str) -> list[ChoiceExample]:
 
 
 def _clue_blanks(record: Record, answers: dict[str, int] | None) -> Iterator[ChoiceExample]:
-    candidates = record.texts("candidates")
+    candidates = _options(record, "candidates")
     for text in record.texts("content"):
         for blank in _BLANK.finditer(text):
             answer = None if answers is None else answers.get(blank[0])
@@ -168,6 +168,13 @@ def _idiom_example(name: str, text: str, blank: re.Match[str], options: list[str
     return ChoiceExample(name, tuple((option, read) for option in options), answer, blank=len(before))
 
 
+def _options(record: Record, key: str) -> list[str]:
+    options = record.texts(key)
+    if not options:
+        raise record.wrong(f"{key} is empty; expected one option or more")
+    return options
+
+
 def _answers_by_blank(path: Path) -> dict[str, int]:
     answers: Any = read_document(path)
     if not isinstance(answers, dict) or not all(type(answer) is int for answer in answers.values()):
@@ -179,7 +186,10 @@ def _c3_questions(path: Path) -> Iterator[Record]:
     if not is_document(path):
         yield from read_records(path)
         return
-    for number, entry in enumerate(read_document(path)):
+    documents = read_document(path)
+    if not isinstance(documents, list):
+        raise DataError(f"{path}: expected a list of documents [[lines], [questions], id]")
+    for number, entry in enumerate(documents):
         where = f"{path}, document {number}"
         if not (isinstance(entry, list) and len(entry) >= 2 and all(isinstance(part, list) for part in entry[:2])):
             raise DataError(f"{where}: expected [[lines], [questions], id]")
@@ -190,7 +200,7 @@ def _c3_questions(path: Path) -> Iterator[Record]:
 
 
 def _c3_example(record: Record, number: int, *, is_labelled: bool) -> ChoiceExample:
-    choices = record.texts("choices" if "choices" in record.values else "choice")
+    choices = _options(record, "choices" if "choices" in record.values else "choice")
     answer: int | None = None
     if is_labelled or "answer" in record.values:
         right = record.text("answer")

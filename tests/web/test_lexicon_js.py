@@ -1,0 +1,23 @@
+"""web/lexicon.js: which label a user's own word has."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from web_build import WEB
+
+NODE = shutil.which("node") or shutil.which("nodejs")
+pytestmark = pytest.mark.skipif(NODE is None, reason="no node (apt-get install nodejs)")
+
+
+def test_words_that_objects_have_as_properties_have_no_label():
+    calls = [["constructor", "贺兰草"], {"toString": None, "贺兰草": "ORG"}]
+    command = [NODE, Path(__file__).with_name("lexicon.mjs"), WEB / "lexicon.js"]
+    done = subprocess.run(command, input=json.dumps(calls), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    expected = [[["constructor", None], ["贺兰草", None]], [["toString", None], ["贺兰草", "ORG"]]]
+    assert json.loads(done.stdout) == expected
