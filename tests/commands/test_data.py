@@ -42,3 +42,12 @@ def test_data_convert_and_repair(run, data, tmp_path):
     code, _, err = run("data", "convert", tmp_path / "bad.bmes", tmp_path / "repaired.bmes", "--repair")
     assert code == 0 and "line 1: repaired" in err
     assert read_sentences(tmp_path / "repaired.bmes")[0].spans == (Span(0, 2, "LOC"),)
+
+
+def test_brackets_in_names_and_labels_are_shown_as_they_are(run, model, tmp_path):
+    path = tmp_path / "a[b].jsonl"
+    write_sentences(path, [Sentence("李明在北京。", (Span(0, 2, "P[b]"), Span(3, 5, "LOC[/b]")))])
+    code, out, err = run("data", "stats", path)
+    assert code == 0 and "a[b].jsonl" in out and "LOC[/b]" in out, err
+    code, out, err = run("evaluate", "--model", model, "--data", path, "--labels", "P[b]=PER", "LOC[/b]=LOC")
+    assert code == 0 and "a[b].jsonl" in out, err

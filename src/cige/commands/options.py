@@ -214,7 +214,8 @@ def make_console() -> Console:
         def on_broken_pipe(self) -> None:
             raise  # the BrokenPipeError that is being handled, for which `main` has an exit code
 
-    return TableConsole(highlight=False, width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else 120)
+    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 120
+    return TableConsole(highlight=False, markup=False, width=width)  # brackets in labels and names are no markup
 
 
 def folder_bytes(folder: str | Path) -> int:

@@ -122,7 +122,7 @@ def discard_checkpoints(folder: Path, *, n_kept: int = 0) -> None:
 
 def _checkpoints(folder: Path) -> list[Path]:
     """The complete checkpoints, from oldest to newest."""
-    folders = [p for p in folder.glob(f"{PREFIX}*") if p.is_dir() and p.name[len(PREFIX) :].isdigit()]
+    folders = [p for p in folder.glob(f"{PREFIX}*") if p.is_dir() and p.name[len(PREFIX) :].isdecimal()]
     return sorted(folders, key=lambda p: int(p.name[len(PREFIX) :]))
 
 
