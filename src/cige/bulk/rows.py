@@ -14,7 +14,7 @@ from typing import IO, Any
 
 from cige.bulk.csv_records import has_open_quote
 from cige.bulk.inputs import InputFile, Part
-from cige.data.documents.tables import csv_records
+from cige.data.documents.tables import NO_NUL, can_hold, csv_records
 from cige.data.text_files import has_surrogate
 from cige.errors import DataError
 from cige.folders.packed import UNPACKING_ERRORS, unpack
@@ -98,6 +98,8 @@ def reason_not_to_write(
             return f"JSON cannot hold it ({reason}); write Parquet"
     if form == "tsv" and any("\t" in str(x) or "\n" in str(x) or "\r" in str(x) for x in values.values()):
         return "TSV cannot hold a tab or a line break within a field; write CSV or JSON lines"
+    if form == "csv" and not can_hold(values.values()):
+        return NO_NUL
     if form != "jsonl" and any(isinstance(x, str) and has_surrogate(x) for x in values.values()):
         return "it has a lone surrogate, which only JSON lines can hold"
     return None

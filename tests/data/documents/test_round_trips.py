@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from cige.bulk.rows import reason_not_to_write
 from cige.data.documents import Document, read_documents, write_documents
 from cige.data.sentence import Span
+from cige.errors import DataError
 
 PIECES = [
     "北京",
@@ -122,3 +125,17 @@ def test_lone_surrogates_pass_through_json(tmp_path):
     for form in ("jsonl", "doccano", "label-studio", "displacy"):
         assert same(through(made, form, tmp_path), made)
     assert json.loads((tmp_path / "it-jsonl").read_text(encoding="utf-8"))["text"] == "\ud800北京😀"
+
+
+def test_a_nul_character_is_written_as_csv_or_refused(tmp_path, monkeypatch):
+    documents = [Document("北\0京", (Span(0, 3, "LOC"),))]
+    if sys.version_info >= (3, 11):
+        write_documents(tmp_path / "a.csv", documents)
+        assert [d.text for d in read_documents(tmp_path / "a.csv")] == ["北\0京"]
+        monkeypatch.setattr(sys, "version_info", (3, 10, 13))
+    with pytest.raises(DataError, match=r"Python before 3\.11 cannot write a NUL character as CSV; write jsonl"):
+        write_documents(tmp_path / "b.csv", documents)
+    assert not (tmp_path / "b.csv").exists()
+    assert reason_not_to_write({"text": "北\0京"}, "csv", "entities") and not reason_not_to_write(
+        {"text": "北京"}, "csv", "entities"
+    )

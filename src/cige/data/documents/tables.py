@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -20,6 +21,7 @@ from cige.json_text import JsonObject
 from cige.text.visible import one_line
 
 BATCH_ROWS = 1000
+NO_NUL = "Python before 3.11 cannot write a NUL character as CSV; write jsonl"
 
 
 def read_csv(path: Path, options: ReadingOptions) -> list[Document]:
@@ -32,7 +34,11 @@ def read_tsv(path: Path, options: ReadingOptions) -> list[Document]:
 
 def write_csv(path: Path, documents: Iterable[Document]) -> None:
     out = io.StringIO(newline="")
-    csv.writer(out).writerows(_table(list(documents)))
+    writer = csv.writer(out)
+    for number, fields in enumerate(_table(list(documents))):
+        if not can_hold(fields):
+            raise DataError(f"document {number}: {NO_NUL}")
+        writer.writerow(fields)
     write_text(path, out.getvalue())
 
 
@@ -127,6 +133,11 @@ def _unreadable(path: Path, reason: Exception) -> DataError:
 def _check_names(names: Sequence[str], path: Path) -> None:
     if twice := [name for name, n in Counter(names).items() if n > 1]:
         raise DataError(f"{path}: two columns are called {one_line(repr(twice[0]), 80)}; rename one of them")
+
+
+def can_hold(fields: Iterable[object]) -> bool:
+    """Whether Python can write fields as CSV."""
+    return sys.version_info >= (3, 11) or not any("\0" in str(field) for field in fields)
 
 
 def csv_records(text: str, form: str) -> list[list[str]]:
