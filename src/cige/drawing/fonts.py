@@ -49,6 +49,8 @@ class Fonts:
                 "as Noto Sans CJK (Debian and Ubuntu: apt-get install fonts-noto-cjk), or write .svg or .html, which "
                 "are shown with the fonts of the machine that opens them"
             )
+        if left:  # what is shown in their place needs a font as well
+            families, files, _ = _cover(chars | set("U+0123456789ABCDEF"))
         return cls(families or ["DejaVu Sans"], files, frozenset(left))
 
     def shown(self, text: str) -> str:
