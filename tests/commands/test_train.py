@@ -10,7 +10,7 @@ import pytest
 import tiny
 
 from cige.cli import main
-from cige.commands.start_model import StartModel, is_main_process
+from cige.commands.start_model import StartModel
 from cige.data import Sentence, Span, write_sentences
 
 QUICK = ["--device", "cpu", "--set", "training.n_epochs=1"]
@@ -204,11 +204,3 @@ def test_a_flat_model_is_not_compared_with_one_that_finds_nested_entities(monkey
     assert start_model(monkeypatch, sentences, head="pair_grid").dev_f1() is None
     monkeypatch.setattr(Known, "label_facts", SimpleNamespace(nested=True))
     assert start_model(monkeypatch, sentences, head="pair_grid").dev_f1() == 1.0
-
-
-def test_only_one_of_several_processes_reports(monkeypatch) -> None:
-    monkeypatch.delenv("RANK", raising=False)
-    assert is_main_process()
-    for rank, expected in (("0", True), ("1", False)):
-        monkeypatch.setenv("RANK", rank)
-        assert is_main_process() is expected

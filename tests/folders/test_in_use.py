@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from cige.errors import DataError, RecipeError
-from cige.folders.in_use import in_use
+from cige.folders.in_use import in_use, is_main_process
 
 HOLD = """
 import sys
@@ -64,4 +64,22 @@ def test_a_file_is_no_folder(tmp_path):
         (file / "run", r"run: cannot be written to \(.*\); expected a folder"),
     ):
         with pytest.raises(DataError, match=problem), in_use(folder, by="another run", error=DataError):
+            pass
+
+
+def test_only_one_of_several_processes_reports(monkeypatch) -> None:
+    monkeypatch.delenv("RANK", raising=False)
+    assert is_main_process()
+    for rank, expected in (("0", True), ("1", False)):
+        monkeypatch.setenv("RANK", rank)
+        assert is_main_process() is expected
+
+
+def test_the_processes_of_one_run_share_a_folder(tmp_path, monkeypatch):
+    with in_use(tmp_path, by="another run", error=DataError):
+        monkeypatch.setenv("RANK", "1")
+        with in_use(tmp_path, by="another run", error=DataError):
+            pass
+        monkeypatch.setenv("RANK", "0")
+        with pytest.raises(DataError, match="another run"), in_use(tmp_path, by="another run", error=DataError):
             pass

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 from cige.commands.options import add_no_resume_option, add_set_option, at_least, seed, tell_incomplete
 from cige.commands.texts import sentences_of
 from cige.errors import CigeError, DataError
+from cige.folders.in_use import is_main_process
 from cige.text.counted import counted
 
 if TYPE_CHECKING:
@@ -74,7 +75,8 @@ def run(args: argparse.Namespace) -> None:
         device=args.device,
         resume=not args.no_resume,
     )
-    _report(result)
+    if is_main_process():
+        _report(result)
 
 
 def list_files(types: list[str], words: str | None) -> dict[str, str]:

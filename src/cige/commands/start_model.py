@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -17,11 +16,6 @@ if TYPE_CHECKING:
     from cige.training.recipe import Recipe
 
 MAPPED = ".labelled"  # hidden, since a run refuses a folder that has other files
-
-
-def is_main_process() -> bool:
-    """Whether this is the only process, or the one of several that reports."""
-    return os.environ.get("RANK", "0") == "0"
 
 
 def mapped_file(sentences: Iterable[Sentence], labels: Mapping[str, str], output: str, name: str) -> str:

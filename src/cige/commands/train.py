@@ -107,9 +107,10 @@ def _renamed_files(args: argparse.Namespace) -> tuple[str, str | None]:
 
 def _start_model(args: argparse.Namespace, recipe: Recipe) -> StartModel | None:
     """The model that training starts from, whose labels are compared with those of the data; None if there is none."""
-    from cige.commands.start_model import StartModel, is_main_process
+    from cige.commands.start_model import StartModel
     from cige.data import read_sentences
     from cige.entities.labels import parse_label_map
+    from cige.folders.in_use import is_main_process
 
     data = recipe.data
     if recipe.start_from is None or data.train is None or not is_main_process():

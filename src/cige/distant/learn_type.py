@@ -36,7 +36,7 @@ from cige.entities.entity import Entity
 from cige.entities.label_facts import learn_max_lengths
 from cige.errors import DataError, LexiconError, ModelError, RecipeError
 from cige.folders.atomic import atomic_file
-from cige.folders.in_use import in_use
+from cige.folders.in_use import in_use, is_main_process
 from cige.json_text import to_json
 from cige.lexicon.user_word import RESERVED_LABELS
 from cige.models.model import LatticeModel
@@ -179,7 +179,8 @@ def _learn(
         calibration={},  # of the weights before training, as those of the domains
         domains={},
     )
-    model.save(output_dir / "model")
+    if is_main_process():
+        model.save(output_dir / "model")
     return LearnResult(output_dir / "model", tuple(text.report(name, n_labelled[name]) for name in words), seconds)
 
 

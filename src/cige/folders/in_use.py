@@ -14,7 +14,8 @@ from cige.errors import CigeError
 def in_use(folder: Path, *, by: str, error: type[CigeError]) -> Iterator[None]:
     """Make the folder if needed, and hold it until the block ends or the process dies.
 
-    Where the operating system or the storage has no locks (Windows, some network drives), nothing is held.
+    Of the processes that torchrun starts for one run, the first one holds it for all. Where the operating system or the
+    storage has no locks (Windows, some network drives), nothing is held.
 
     Args:
         by: what writes there, for the message, such as "another `cige annotate`".
@@ -25,6 +26,9 @@ def in_use(folder: Path, *, by: str, error: type[CigeError]) -> Iterator[None]:
     try:
         import fcntl
     except ImportError:  # Windows
+        yield
+        return
+    if not is_main_process():
         yield
         return
     try:
@@ -44,3 +48,8 @@ def in_use(folder: Path, *, by: str, error: type[CigeError]) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
+
+
+def is_main_process() -> bool:
+    """Whether this is the only process of a run, or the one of several that reports."""
+    return os.environ.get("RANK", "0") == "0"

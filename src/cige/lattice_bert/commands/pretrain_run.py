@@ -15,9 +15,9 @@ Examples:
 from __future__ import annotations
 
 import argparse
-import os
 
 from cige.commands.options import add_no_resume_option, add_set_option, seed
+from cige.folders.in_use import is_main_process
 from cige.text.counted import counted
 
 
@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> None:
         resume=not args.no_resume,
         stop_after=None if args.stop_after is None else 60 * args.stop_after,
     )
-    if os.environ.get("RANK", "0") != "0":
+    if not is_main_process():
         return  # only the first of several processes prints the result
     if result is None:
         print(f"{recipe.name}: time is up; the same command continues from the checkpoint in {args.output}")
