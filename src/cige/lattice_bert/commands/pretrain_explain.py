@@ -100,5 +100,5 @@ def _print(attended: AttendedTokens, n_tokens: int | None) -> None:
         table.add_row(visible(token), f"[{start}, {end})", *(f"{share:.1%}" for share in attended.shares[:, row]))
     special = 1 - attended.shares.sum(1)
     table.add_section()
-    table.add_row("\\[CLS] and \\[SEP]", "", *(f"{share:.1%}" for share in special))
+    table.add_row("[CLS] and [SEP]", "", *(f"{share:.1%}" for share in special))
     make_console().print(table)
