@@ -50,7 +50,7 @@ def test_json_of_other_forms_is_read_as_documents(tmp_path, value, indent):
         (json.dumps(TEXTS), "texts.json: a file of JSON is read as documents"),
         (
             '{"name": "cige"}',
-            "line 1: expected a string under 'text'; found NoneType .read as jsonl; a file of JSON is",
+            "line 1: expected a string under 'text'; it has 'name' .read as jsonl; a file of JSON is",
         ),
         (
             '[{"data": {"image": 3}}]',

@@ -22,7 +22,7 @@ SIMPLIFIED = {
 }
 # Radicals and compatibility ideographs, which look like other characters and stand for them in the text of many PDF
 # files (⻓沙 is 长沙). The pairs of radicals, which no normal form replaces, are those of Unicode's
-# EquivalentUnifiedIdeograph.txt.
+# EquivalentUnifiedIdeograph.txt with a character of 16 bits.
 _RADICALS = (
     "⺁厂⺂乛⺃乚⺄乙⺅亻⺆冂⺈刀⺉刂⺊卜⺋㔾⺌小⺍小⺎兀⺏尣⺐尢⺒巳⺓幺⺔彑⺕彐⺖忄⺗心⺘扌⺙攵⺛旡⺜日"
     "⺝月⺞歺⺟母⺠民⺡氵⺢氺⺣灬⺤爫⺥爫⺦丬⺧牛⺨犭⺩王⺫目⺬示⺭礻⺯糹⺰纟⺱罓⺲罒⺳㓁⺴冗⺶羊⺹耂⺺肀"

@@ -15,6 +15,7 @@ from cige.data.sentence import Span, show_span
 from cige.data.text_files import error_context, has_surrogate, read_text
 from cige.errors import DataError
 from cige.json_text import JsonObject, to_json
+from cige.text.visible import one_line
 
 
 @dataclass(frozen=True)
@@ -173,5 +174,7 @@ def text_of(record: Mapping[str, Any], key: str = "text") -> str:
     """The string with this key; raises a DataError if there is none."""
     text = record.get(key)
     if not isinstance(text, str):
-        raise DataError(f"expected a string under {key!r}; found {type(text).__name__}")
+        has = f"it has {', '.join(map(repr, record)) or 'nothing'}"
+        found = f"found {type(text).__name__}" if key in record else one_line(has, 200)
+        raise DataError(f"expected a string under {key!r}; {found}")
     return text
