@@ -95,10 +95,8 @@ class Door(HttpToolsProtocol):
         self._refused_for = 0  # Retry-After of the request that is being refused, in seconds
         self._part, self._since, self._until = _Part.IDLE, 0.0, math.inf
         self._n_fed = self._n_named = self._n_headers = 0  # bytes of the current head in whole pieces; in its parts
-        self._n_parsed, self._has_begun = (
-            0,
-            False,
-        )  # bytes of a body in the current piece; whether a request began in it
+        self._n_parsed = 0  # bytes of a body in the current piece
+        self._has_begun = False  # whether a request began in the current piece
         self._wrong: Refused | None = None  # why the rest of what arrives is not read
         self._is_extra = self._is_stopping = False
         self._is_again = False  # whether the parser reads the head of `head_again`
