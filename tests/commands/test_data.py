@@ -45,9 +45,10 @@ def test_data_convert_and_repair(run, data, tmp_path):
 
 
 def test_brackets_in_names_and_labels_are_shown_as_they_are(run, model, tmp_path):
-    path = tmp_path / "a[b].jsonl"
+    path = tmp_path / ("数据" * 40) / "a[b].jsonl"  # wider than the tables
+    path.parent.mkdir()
     write_sentences(path, [Sentence("李明在北京。", (Span(0, 2, "P[b]"), Span(3, 5, "LOC[/b]")))])
     code, out, err = run("data", "stats", path)
-    assert code == 0 and "a[b].jsonl" in out and "LOC[/b]" in out, err
+    assert code == 0 and f"{path}\n" in out and "LOC[/b]" in out, err
     code, out, err = run("evaluate", "--model", model, "--data", path, "--labels", "P[b]=PER", "LOC[/b]=LOC")
-    assert code == 0 and "a[b].jsonl" in out, err
+    assert code == 0 and f"{path}\n" in out, err

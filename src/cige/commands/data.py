@@ -13,7 +13,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from cige.commands.lexicon import open_lexicon
-from cige.commands.options import at_least, make_console, tell_repairs
+from cige.commands.options import at_least, print_table, tell_repairs
 from cige.json_text import to_json
 from cige.text.counted import counted
 
@@ -77,7 +77,7 @@ def run_stats(args: argparse.Namespace) -> None:
     if args.json:
         print(to_json(stats.to_dict(), indent=1))
     else:
-        make_console().print(stats.table(title=args.file))
+        print_table(stats.table(), args.file)
 
 
 def run_fetch(args: argparse.Namespace) -> None:

@@ -22,6 +22,7 @@ from cige.commands.options import (
     at_least,
     load_finder,
     make_console,
+    print_table,
 )
 from cige.json_text import to_json
 from cige.text.counted import counted
@@ -112,7 +113,7 @@ def run(args: argparse.Namespace) -> None:
         print(to_json(result.to_dict(), indent=1))
     else:
         console = make_console()
-        console.print(report_table(result.report, title=args.data))
+        print_table(report_table(result.report), args.data)
         if result.errors:
             console.print(error_table(result.errors))
             console.print(confusion_table(result.confusion))

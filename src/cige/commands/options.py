@@ -15,6 +15,7 @@ from cige.errors import ModelError
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
     from cige.api import NER
     from cige.data.sentence import Repair
@@ -216,6 +217,13 @@ def make_console() -> Console:
 
     width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 120
     return TableConsole(highlight=False, markup=False, width=width)  # brackets in labels and names are no markup
+
+
+def print_table(table: Table, name: str) -> None:
+    """Print a table below the name of what it is of, which stays on one line: rich breaks long titles."""
+    console = make_console()
+    console.print(name, style="italic", soft_wrap=True)
+    console.print(table)
 
 
 def folder_bytes(folder: str | Path) -> int:

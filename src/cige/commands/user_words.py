@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 
 from cige.commands.evaluate import add_data_options
 from cige.commands.label_proposals import check_labels
-from cige.commands.options import MODEL_HELP, add_model_options, load_ner, make_console, seed, tell_incomplete
+from cige.commands.options import MODEL_HELP, add_model_options, load_ner, print_table, seed, tell_incomplete
 from cige.json_text import to_json
 
 if TYPE_CHECKING:
@@ -99,14 +99,14 @@ def run(args: argparse.Namespace) -> None:
         draw_user_words(runs, Path(args.figure), split="")
 
 
-def _print_table(trials: Sequence[UserWordTrial], title: str) -> None:
+def _print_table(trials: Sequence[UserWordTrial], name: str) -> None:
     from rich.table import Table
 
     unseen = ["R of unseen"] if trials[0].unseen_recall is not None else []
-    table = Table("user words", "number", "names listed", "entities listed", "P", "R", "F1", *unseen, title=title)
+    table = Table("user words", "number", "names listed", "entities listed", "P", "R", "F1", *unseen)
     for trial in trials:
         report = trial.report
         ratios = [trial.listed_names, trial.listed_entities, report.precision, report.recall, report.f1]
         ratios += [] if trial.unseen_recall is None else [trial.unseen_recall]
         table.add_row(trial.name, f"{trial.n_words:,}", *(f"{100 * ratio:.2f}" for ratio in ratios))
-    make_console().print(table)
+    print_table(table, name)
