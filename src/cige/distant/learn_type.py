@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
@@ -33,7 +33,7 @@ from cige.distant.matching import ListMatcher, TextWord
 from cige.distant.trust import bands_of, trust_by_band, trust_of_words
 from cige.engine.run_folder import RECIPE, refuse_foreign
 from cige.entities.entity import Entity
-from cige.entities.label_facts import learn_max_lengths
+from cige.entities.label_facts import LabelFacts, learn_max_lengths
 from cige.errors import DataError, LexiconError, ModelError, RecipeError
 from cige.folders.atomic import atomic_file
 from cige.folders.in_use import in_use, is_main_process
@@ -110,78 +110,52 @@ def learn_types(
     if n_rounds < 1:
         raise ValueError(f"given n_rounds={n_rounds}; expected 1 or more")
     _check_folder(Path(output_dir))
-    with in_use(Path(output_dir), by="another run", error=RecipeError):
-        return _learn(lists, texts, recipe, Path(output_dir), n_rounds, seed, device, resume, show_progress)
-
-
-def _learn(
-    lists: Mapping[str, Sequence[str]],
-    texts: Iterable[str],
-    recipe: Recipe,
-    output_dir: Path,
-    n_rounds: int,
-    seed: int,
-    device: str,
-    resume: bool,
-    show_progress: bool,
-) -> LearnResult:
-    """As `learn_types`, in a folder that no other process writes to."""
-    assert recipe.start_from is not None
-    base = NER.from_pretrained(start_folder(recipe.start_from))
-    _check_types(lists, base)
-    words = {name: _usable_words(name, listed) for name, listed in lists.items()}
-    text = _RawText.read(texts, base, words)
-    entities = text.entities(base, labels=base.labels)
-    silent = base.label_facts.silent
-    recipe = _filled_in(recipe, base, words)
-    trust, seconds = text.trust, 0.0
-    learnt: list[list[Entity]] = [[] for _ in text.texts]
-    sentences: list[Sentence] = []
-    for number in range(1, n_rounds + 1):
-        sentences = [
-            labelled(
-                text.texts[k],
-                drawn_words(text.words[k], trust, np.random.default_rng((seed, number, k))),
-                entities[k],
-                silent=silent,
-                learnt=learnt[k],
-            )
-            for k in range(len(text.texts))
-        ]
-        n_labelled = _count(sentences, words)
-        for name, n in n_labelled.items():
-            if not n:
-                raise DataError(
-                    f"{name}: the text uses {len(text.counts[name]):,} words of the list, but none of them can be "
-                    "believed to name an entity: they are ordinary words. Give a list of names, or more text"
+    folder = Path(output_dir)
+    with in_use(folder, by="another run", error=RecipeError):
+        base = NER.from_pretrained(start_folder(recipe.start_from))
+        _check_types(lists, base)
+        words = {name: _usable_words(name, listed) for name, listed in lists.items()}
+        text = _RawText.read(texts, base, words)
+        entities = text.entities(base, labels=base.labels)
+        recipe = _filled_in(recipe, base, words)
+        trust, seconds = text.trust, 0.0
+        learnt: list[list[Entity]] = [[] for _ in text.texts]
+        for number in range(1, n_rounds + 1):
+            sentences = [
+                labelled(
+                    text.texts[k],
+                    drawn_words(text.words[k], trust, np.random.default_rng((seed, number, k))),
+                    entities[k],
+                    silent=base.label_facts.silent,
+                    learnt=learnt[k],
                 )
-        folder = output_dir / f"round{number}"
-        result = train(
-            _with_sentences(recipe, output_dir / f"text{number}", sentences, base, words),
-            folder,
-            seed=seed,
-            device=device,
-            resume=resume,
-            show_progress=show_progress,
-        )
-        seconds += result.seconds
-        if number < n_rounds:
-            student = NER.from_pretrained(result.model)
-            learnt = text.entities(student, labels=list(words))
-            trust = text.trust_after(learnt)
-    model = LatticeModel.load(result.model)
-    facts = base.label_facts
-    longest = {k: n for k, n in learn_max_lengths(sentences).items() if k in words}
-    model.label_facts = replace(
-        facts,
-        max_lengths={**facts.max_lengths, **longest},
-        coarse_labels=facts.coarse_labels.union(words) if facts.coarse_labels else facts.coarse_labels,
-        calibration={},  # of the weights before training, as those of the domains
-        domains={},
-    )
-    if is_main_process():
-        model.save(output_dir / "model")
-    return LearnResult(output_dir / "model", tuple(text.report(name, n_labelled[name]) for name in words), seconds)
+                for k in range(len(text.texts))
+            ]
+            n_labelled = _count(sentences, words)
+            for name, n in n_labelled.items():
+                if not n:
+                    raise DataError(
+                        f"{name}: the text uses {len(text.counts[name]):,} words of the list, but none of them can be "
+                        "believed to name an entity: they are ordinary words. Give a list of names, or more text"
+                    )
+            result = train(
+                _with_sentences(recipe, folder / f"text{number}", sentences, base, words),
+                folder / f"round{number}",
+                seed=seed,
+                device=device,
+                resume=resume,
+                show_progress=show_progress,
+            )
+            seconds += result.seconds
+            if number < n_rounds:
+                student = NER.from_pretrained(result.model)
+                learnt = text.entities(student, labels=list(words))
+                trust = text.trust_after(learnt)
+        model = LatticeModel.load(result.model)
+        model.label_facts = _facts_of(base, sentences, words)
+        if is_main_process():
+            model.save(folder / "model")
+    return LearnResult(folder / "model", tuple(text.report(name, n_labelled[name]) for name in words), seconds)
 
 
 @dataclass(frozen=True)
@@ -269,6 +243,19 @@ def _usable_words(name: str, listed: Sequence[str]) -> list[str]:
     if not words:
         raise LexiconError(f"{name}: no word to learn from; expected words of two or more characters, one a line")
     return words
+
+
+def _facts_of(base: NER, sentences: Sequence[Sentence], names: Collection[str]) -> LabelFacts:
+    """The base model's facts with the new types, without calibrations, which are of the weights before training."""
+    facts = base.label_facts
+    longest = {k: n for k, n in learn_max_lengths(sentences).items() if k in names}
+    return replace(
+        facts,
+        max_lengths={**facts.max_lengths, **longest},
+        coarse_labels=facts.coarse_labels.union(names) if facts.coarse_labels else facts.coarse_labels,
+        calibration={},
+        domains={},
+    )
 
 
 def _count(sentences: Iterable[Sentence], names: Iterable[str]) -> dict[str, int]:

@@ -50,14 +50,14 @@ _OF_FOLDER = ("folder", "history")  # fields of a result that result.json does n
 def claim(folder: Path, recipe: Any, *, seed: int, resume: bool, load: Callable[[Path], Any]) -> None:
     """Claim a folder for this run: write all settings to recipe.yaml, or check that the folder contains this run.
 
+    `refuse_foreign` comes first; this function deletes and replaces what a run writes.
     Without `resume`, everything that a previous run left there is deleted. A run that failed before it saved anything
     (because of a wrong setting or a missing file) does not count, so its folder can be used with corrected settings. A
     run that torchrun restarted continues even without `resume`, because the files in the folder are its own.
 
     Raises:
-        RecipeError: the folder holds a run of another recipe or seed, or files that no run wrote; or it is a file.
+        RecipeError: the folder holds a run of another recipe or seed.
     """
-    refuse_foreign(folder)
     path = folder / RECIPE
     if (resume or is_restart()) and path.is_file() and _holds_training(folder):
         try:

@@ -283,7 +283,7 @@ class Lexicon:
         Raises:
             LexiconError: some words are not in the lexicon; the message lists them, and none is removed.
         """
-        wanted = [normalize(text) for text in texts_of_call(words)]
+        wanted = list(dict.fromkeys(normalize(text) for text in texts_of_call(words)))
         with self._lock:
             unknown = [word for word in wanted if word not in self._snapshot]
             if unknown:
