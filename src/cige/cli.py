@@ -36,7 +36,7 @@ CORE_VERBS = {
     "search": "search hyper-parameters",
     "convert": "convert labelled documents between the formats of annotation tools",
     "lexicon": "build, look up and describe word lists",
-    "names": "show, build and extend the list of names that a model reads",
+    "names": "show, build, extend and replace the list of names that a model reads",
     "vectors": "train and convert vectors",
     "data": "download, describe and convert labelled data",
     "average": "write the mean of the weights of several trained models",

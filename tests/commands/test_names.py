@@ -1,4 +1,4 @@
-"""`cige names`: info, add and build; and `--names` of the commands that load a model."""
+"""`cige names`: info, add, replace and build; and `--names` of the commands that load a model."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from dataclasses import replace
 import pytest
 from tiny import CONFIG, model
 
+from cige import load
 from cige.cli import main
+from cige.lexicon.report import WordListWarning
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +46,29 @@ def test_lines_of_a_list_that_are_refused_are_told_without_a_place_in_the_source
         f"cige: {tmp_path}/names.tsv (names): 1 taken, 1 refused\n  1 x no kind after a tab\n"
         "  line 2: '无类': no kind after a tab\n"
     )
+
+
+def test_replace_writes_a_model_that_reads_the_list_with_the_same_weights(folder, tmp_path, capsys):
+    listed = tmp_path / "names.tsv"
+    listed.write_text("# version: 6\n说话\tPER\n北京\tLOC/good\n王\tPER\n", encoding="utf-8")
+    output = tmp_path / "other"
+    given = ["names", "replace", str(listed), "--model", str(folder)]
+    assert main([*given, "--output", str(output)]) == 0
+    assert "2 names, " in (shown := capsys.readouterr().out) and "single character" in shown
+    assert main(["names", "info", str(output)]) == 0
+    assert capsys.readouterr().out.startswith("2 names (version 6)\n")
+    weights = [(path / "model.safetensors").read_bytes() for path in (folder, output)]
+    assert weights[0] == weights[1]
+    texts = ["请张三北京说话", "我在北京"]
+    with pytest.warns(WordListWarning):
+        assert load(output)(texts, min_score=0) == load(folder, names=listed)(texts, min_score=0)
+    facts = [json.loads((path / "manifest.json").read_text(encoding="utf-8")) for path in (folder, output)]
+    assert {key for key in facts[0] if facts[0][key] != facts[1][key]} == {"facts", "files", "lexicon_fingerprint"}
+    assert main([*given, "--output", str(folder)]) == 2
+    assert "the folder of the model itself" in capsys.readouterr().err
+    (output / "vocabulary.safetensors").write_bytes(b"damaged")
+    assert main(["names", "replace", str(listed), "--model", str(output), "--output", str(tmp_path / "x")]) == 2
+    assert "other" in capsys.readouterr().err and not (tmp_path / "x").exists()
 
 
 def test_build(tmp_path, capsys):

@@ -1,4 +1,4 @@
-"""Show, build and extend the list of names that a model reads in addition to its words.
+"""Show, build, extend and replace the list of names that a model reads in addition to its words.
 
 A line of a list is a name, a tab and its kinds: 阿莫西林<TAB>MEDICINE. The model learned in training what a kind is
 worth, so a list can be replaced without training: `cige predict --names FILE`, `cige.load(names=FILE)`.
@@ -7,17 +7,20 @@ Examples:
   cige names info
   cige names info names.tsv
   cige names add hospital.tsv --output names.tsv
+  cige names replace names.tsv --output my-model
   cige names build collected.tsv.xz --kinds kinds.tsv --text corpus.txt.xz --output names.tsv
 """
 
 from __future__ import annotations
 
 import argparse
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cige.commands.options import MODEL_HELP, folder_bytes, refuse_own_folder
 from cige.errors import LexiconError, ModelError
 from cige.json_text import to_json
 
@@ -28,7 +31,7 @@ _SUFFIXES = (".tsv", ".txt", ".csv", ".jsonl", ".gz", ".bz2", ".xz", ".zst")  # 
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    verbs = parser.add_subparsers(metavar="info|add|build", required=True)
+    verbs = parser.add_subparsers(metavar="info|add|replace|build", required=True)
 
     info = verbs.add_parser("info", help="print version, date and the number of names of each kind")
     info.add_argument(
@@ -44,6 +47,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add.add_argument("--to", metavar="LIST", help="a list of names, or a model (default: the bundled model)")
     _add_output(add)
     add.set_defaults(run=run_add)
+
+    put = verbs.add_parser("replace", help="write a copy of a model that reads another list")
+    put.add_argument("names", metavar="LIST", help="the list that the copy reads")
+    put.add_argument("--model", "-m", metavar="M", help=MODEL_HELP)
+    put.add_argument("--output", required=True, metavar="FOLDER", help="model folder to write")
+    put.set_defaults(run=run_replace)
 
     build = verbs.add_parser("build", help="build a list from collected ones, keeping what a text supports")
     build.add_argument("files", nargs="+", metavar="FILE", help="collected names: name<TAB>type<TAB>source")
@@ -97,6 +106,33 @@ def _of_known_kinds(names: NamesList, known: Sequence[str], path: str) -> NamesL
     except LexiconError as reason:
         raise LexiconError(f"{path}: {reason}") from None
     return replace(names, kinds={name: tuple(kind_of[kind] for kind in kinds) for name, kinds in names.kinds.items()})
+
+
+def run_replace(args: argparse.Namespace) -> None:
+    """Copy a model whose words are those of another list, with its weights as they are."""
+    from cige.data.model_words import LEXICON, VOCABULARY, load_words, save_words
+    from cige.folders.hub import model_folder
+    from cige.folders.kinds import TAGGER
+    from cige.folders.manifest import MANIFEST, read_manifest, saving, write_manifest
+    from cige.lexicon.names_list import NamesList
+
+    names = NamesList.read(args.names)
+    folder = model_folder(args.model)
+    refuse_own_folder(args.output, folder)
+    facts = read_manifest(folder, kind=TAGGER, version=1, error=ModelError, check_contents=True)
+    try:
+        vocabulary, lexicon = load_words(folder, facts, names)
+    except LexiconError as reason:
+        raise LexiconError(f"{folder}: {reason}") from None
+    with saving(Path(args.output), TAGGER) as aside:
+        shutil.copytree(folder, aside, dirs_exist_ok=True, ignore=shutil.ignore_patterns(MANIFEST, VOCABULARY, LEXICON))
+        facts |= save_words(aside, vocabulary, lexicon)
+        facts["facts"] = facts.get("facts", {}) | {"names": names.about}
+        del facts["files"]
+        write_manifest(aside, **facts)
+    print(f"{args.output}: {len(names):,} names, {folder_bytes(args.output) / 1e6:.1f} MB")
+    if names.report is not None and names.report.n_refused:
+        print(names.report)
 
 
 def run_build(args: argparse.Namespace) -> None:

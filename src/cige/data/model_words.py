@@ -19,7 +19,7 @@ from cige.json_text import JsonObject
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.names_list import NamesList
 
-VOCABULARY, _LEXICON = "vocabulary.safetensors", "lexicon"
+VOCABULARY, LEXICON = "vocabulary.safetensors", "lexicon"
 _OPTIONAL = ("word_counts", "word_groups")
 _COMPONENTS, _N_COMPONENTS = "components.", "n_components"
 _MOST_GROUPS = 31  # of an int32 whose sign stays free
@@ -39,7 +39,7 @@ def save_words(folder: Path, vocabulary: Vocabulary, lexicon: Lexicon) -> JsonOb
     if components is not None:
         arrays |= {f"{_COMPONENTS}{name}": values for name, values in components.arrays().items()}
     save_file(arrays, folder / VOCABULARY)
-    lexicon.save(folder / _LEXICON)
+    lexicon.save(folder / LEXICON)
     return {
         "n_rows": vocabulary.n_rows,
         "n_groups": vocabulary.n_groups,
@@ -57,13 +57,13 @@ def load_words(folder: Path, facts: JsonObject, names: NamesList | None = None) 
         LexiconError: the model cannot read `names` (see names_of_model.with_names).
     """
     try:
-        lexicon = Lexicon.load(folder / _LEXICON)
+        lexicon = Lexicon.load(folder / LEXICON)
     except LexiconError as reason:
         raise ModelError(f"{folder}: its lexicon cannot be used: {reason}") from reason
     expected = str(facts.get("lexicon_fingerprint"))
     if lexicon.fingerprint != expected:
         raise ModelError(
-            f"{folder / _LEXICON}: a lexicon of another build than the model's ({lexicon.fingerprint[:12]!a}, "
+            f"{folder / LEXICON}: a lexicon of another build than the model's ({lexicon.fingerprint[:12]!a}, "
             f"expected {expected[:12]!a}); word ids would refer to wrong vectors. Restore the lexicon that was saved "
             "with the model; add words of your own with lexicon.add"
         )
