@@ -51,7 +51,7 @@ def test_kinds_of_the_core():
 @needs_extensions
 def test_kinds_of_extensions():
     tuned, pretrained = find_kind("cige tuned model"), find_kind("cige pre-trained model")
-    assert tuned is not None and callable(tuned.open_finder) and tuned.load_features is None
+    assert tuned is not None and callable(tuned.open_finder) and callable(tuned.load_features)
     assert pretrained is not None and callable(pretrained.load_features) and pretrained.open_finder is None
     own = [name for extension in extensions.extensions() for name in extension.kinds]
     assert len(own) == len(set(own)) and not set(own) & {TAGGER, ONNX}

@@ -178,7 +178,8 @@ def with_lexicon_only(finder: EntityFinder, model: str | None) -> NER:
     if not isinstance(finder, NER):
         raise ModelError(
             f"{model}: a model that `cige lattice-bert finetune` wrote only uses the words of its vocabulary "
-            "and does not report them; use `cige predict` without --lexicon-add and --words, or a model of `cige train`"
+            "and does not report them; use `cige predict` without --lexicon-add and --words, `cige lattice-bert "
+            "pretrain explain` for what it attends to, or a model of `cige train`"
         )
     return finder
 

@@ -39,10 +39,12 @@ _KINDS = {
         "from_pretrained reads every task. `cige lattice-bert pretrain explain --tuned` shows what it attends to, and "
         "the fine-tuned encoder is in its folder encoder/",
         open_finder=_on_use("tasks.ner", "TunedNER.from_pretrained"),
+        load_features=_on_use("tasks.tuned", "encoder_features"),
     ),
     PRETRAINED: Kind(
-        "fine-tune it (`cige lattice-bert finetune TASK --model`), show what it attends to (`cige lattice-bert "
-        "pretrain explain --model`), or read it with PretrainedLatticeBert.from_pretrained",
+        "fine-tune it (`cige lattice-bert finetune TASK --model`), show its size (`cige lattice-bert pretrain describe "
+        "--model`) or what it attends to (`cige lattice-bert pretrain explain --model`), or read it with "
+        "PretrainedLatticeBert.from_pretrained",
         load_features=_on_use("encoder.pretrained", "LatticeBertFeatures.load"),
     ),
 }

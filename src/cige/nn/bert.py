@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from cige.errors import ModelError
+from cige.folders.hub import model_folder
 from cige.folders.kinds import find_kind
 from cige.folders.manifest import kind_of
 from cige.nn.char_features import BetweenLayers, CharFeatures, CharPlaces
@@ -147,15 +148,25 @@ def load_features(path_or_hub_id: Path | str, *, tuned: bool, local_only: bool =
     """The features that a recipe names under `bert:`: a folder of cige, such as a Lattice-BERT, or any BERT.
 
     Args:
+        path_or_hub_id: the folder of an encoder or of the run that trained it, or a hub id.
         local_only: whether the hub is not asked for what is not on this disk.
 
     Raises:
-        ModelError: there is no such model, or it is incomplete.
+        ModelError: there is no such model, it is incomplete, or it is a model of cige without an encoder.
     """
     path = Path(path_or_hub_id)
-    kind = find_kind(kind_of(path)) if path.is_dir() else None
+    if not path.is_dir():
+        return BertFeatures.load(path_or_hub_id, tuned=tuned, local_only=local_only)
+    path = model_folder(path)
+    name = kind_of(path)
+    kind = find_kind(name)
+    if kind is not None and kind.load_features is None:
+        raise ModelError(
+            f"{path}: holds {name!r}, which has no encoder whose vectors another model can read; expected a BERT, or "
+            "a pre-trained or fine-tuned Lattice-BERT"
+        )
     load = BertFeatures.load if kind is None or kind.load_features is None else kind.load_features
-    features: CharFeatures = load(path_or_hub_id, tuned=tuned, local_only=local_only)
+    features: CharFeatures = load(path, tuned=tuned, local_only=local_only)
     return features
 
 

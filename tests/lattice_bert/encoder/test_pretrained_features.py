@@ -10,6 +10,7 @@ import pytest
 import tiny
 import tiny_lattice_bert
 import tiny_run
+import tiny_tasks
 import torch
 
 from cige.cli import main
@@ -52,6 +53,22 @@ def model(folder: Path, *, tuned: bool = False, name: str = "flat") -> LatticeMo
 
 def emissions(made: LatticeModel, texts: list[str] = TEXTS) -> torch.Tensor:
     return tiny.emissions(made, texts)
+
+
+def test_a_fine_tuned_model_and_the_folder_of_a_run_have_features_too(folder, tmp_path):
+    expected = load_features(folder, tuned=False).state_dict()
+    tuned = tiny_tasks.tuned("reading", [])
+    tuned.save(tmp_path / "run" / "model")
+    for given in (tmp_path / "run", tmp_path / "run" / "model", str(tmp_path / "run" / "model" / "encoder")):
+        found = load_features(given, tuned=False)
+        assert isinstance(found, LatticeBertFeatures) and found.state_dict().keys() == expected.keys()
+        assert torch.equal(found.bert.pooler.weight, tuned.pretrained.bert.pooler.weight)
+
+
+def test_a_tagger_has_no_features(tmp_path):
+    tiny.model().save(tmp_path / "tagger")
+    with pytest.raises(ModelError, match="holds 'cige model', which has no encoder whose vectors"):
+        load_features(tmp_path / "tagger", tuned=False)
 
 
 def test_features_are_the_vectors_of_characters(folder):

@@ -89,3 +89,10 @@ def test_damaged_results_are_refused(tmp_path):
     (tmp_path / RESULTS).write_text(json.dumps({"name": "x", "rows": rows, "origin": []}), encoding="utf-8")
     with pytest.raises(CigeError, match="not the results of"):
         GridResult.read(tmp_path)
+
+
+def test_the_folder_of_one_task_has_no_such_results(tmp_path):
+    with pytest.raises(
+        CigeError, match=r"no results\.json in it; expected the output folder of `cige lattice-bert fine"
+    ):
+        GridResult.read(tmp_path)

@@ -11,8 +11,11 @@ from cige.api import NER, load
 from cige.cli import main
 from cige.data.sentence import Sentence, Span
 from cige.errors import ModelError
+from cige.folders.manifest import write_manifest
+from cige.lattice_bert.kinds import TUNED
 from cige.lattice_bert.tasks.ner import TunedNER
 from cige.lattice_bert.tasks.tagging import piece_chain
+from cige.lattice_bert.tasks.tuned import ABOUT, FORMAT_VERSION
 
 LABELLED = [Sentence("小明在北京", (Span(0, 2, "PER"), Span(3, 5, "LOC")))]
 
@@ -83,8 +86,34 @@ def test_wrong_use(ner):
         ner(3)
     with pytest.raises(ValueError, match="batch_size=0"):
         ner.pipe([], batch_size=0)
-    with pytest.raises(ModelError, match="finds no entities; expected a tagger"):
+    with pytest.raises(ModelError, match="finds no entities; expected one for entities or word segmentation"):
         TunedNER(tiny.tuned("reading", []))
+
+
+def test_a_model_of_another_task_is_named_and_what_reads_it(tmp_path, capsys):
+    tiny.tuned("reading", []).save(tmp_path / "model")
+    for arguments in (["predict", "小明在北京"], ["info"]):
+        assert main([*arguments, "--model", str(tmp_path / "model")]) == 2
+        said = capsys.readouterr().err
+        assert f"{tmp_path / 'model'}: this model was fine-tuned for" in said
+        assert "`cige lattice-bert finetune predict` answers the examples of its task" in said
+
+
+@pytest.mark.parametrize(
+    ("room", "said"),
+    [
+        ({"max_tokens": None, "max_pieces": 99_999}, "at most the network's"),
+        ({"max_tokens": 0, "max_pieces": 16}, "expected from 5"),
+        ({"max_tokens": "64", "max_pieces": 16}, "config.max_tokens is '64'"),
+    ],
+)
+def test_a_folder_whose_room_the_network_cannot_read(ner, room, said, tmp_path):
+    ner.model.save(tmp_path / "model")
+    about = json.loads((tmp_path / "model" / ABOUT).read_text(encoding="utf-8")) | {"room": room}
+    (tmp_path / "model" / ABOUT).write_text(json.dumps(about), encoding="utf-8")
+    write_manifest(tmp_path / "model", kind=TUNED, version=FORMAT_VERSION)
+    with pytest.raises(ModelError, match=said):
+        load(tmp_path / "model")
 
 
 def test_the_predict_command_reads_a_tuned_model(ner, tmp_path, capsys):
@@ -116,6 +145,7 @@ def test_a_fine_tuned_model_takes_no_user_words_and_the_error_names_what_reads_i
     (tmp_path / "words.txt").write_text("小明\n", encoding="utf-8")
     for arguments in (["explain"], ["predict", "--words"], ["predict", "--lexicon-add", str(tmp_path / "words.txt")]):
         assert main([*arguments, "小明在北京", "--model", str(tmp_path / "model")]) == 2
-        assert "use `cige predict` without --lexicon-add and --words" in capsys.readouterr().err
+        said = capsys.readouterr().err
+        assert "use `cige predict` without --lexicon-add and --words, `cige lattice-bert pretrain explain` for" in said
     assert main(["info", "--model", str(tmp_path / "model"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["model"]["labels"] == ner.labels

@@ -136,7 +136,7 @@ def by_keyword_words(
     These are the paper's "instances, where LBERT identifies more than two word-level tokens from each candidate word
     averagely". An example without keywords belongs to the rest.
     """
-    many, rest = f"more than {MANY_WORDS} words a keyword", "the rest"
+    many, rest = f"more than {MANY_WORDS} words per keyword", "the rest"
     return _grouped(
         examples, answers, [many, rest], lambda e: many if words_per_keyword(e, tokenizer) > MANY_WORDS else rest
     )

@@ -16,7 +16,7 @@ LEARNING_RATES = (8e-6, 1e-5, 1.5e-5, 2e-5, 3e-5, 5e-5, 8e-5, 1e-4, 1.5e-4)
 """The learning rates of appendix C.2, from which the best is chosen on the development set."""
 
 
-_LEAST_ROOM = 5  # [CLS], two [SEP] and one piece of each of two texts
+LEAST_ROOM = 5  # [CLS], two [SEP] and one piece of each of two texts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,9 +33,9 @@ class TuningConfig:
     """The batches of a step, counted in items, which are examples or windows of examples."""
     checkpoints: CheckpointConfig = field(default_factory=CheckpointConfig)
     """Checkpoints, from which an interrupted run resumes."""
-    max_tokens: int | None = within(None, min=_LEAST_ROOM)
+    max_tokens: int | None = within(None, min=LEAST_ROOM)
     """Maximum number of lattice tokens of an input, including [CLS] and [SEP]."""
-    max_pieces: int = within(512, min=_LEAST_ROOM)
+    max_pieces: int = within(512, min=LEAST_ROOM)
     """Maximum number of word pieces of an input, including [CLS] and [SEP]; the model may limit it further."""
     dropout_prob: float = 0.1
     """Dropout before the output layer; inside the model it is as in pre-training."""

@@ -74,6 +74,10 @@ class GridResult:
     def read(cls, folder: str | Path) -> GridResult:
         """Read what `save` wrote; raises CigeError if there is no such result."""
         path = Path(folder) / RESULTS
+        if not path.is_file():
+            raise CigeError(
+                f"{folder}: no {RESULTS} in it; expected the output folder of `cige lattice-bert finetune all`"
+            )
         try:
             values = json.loads(path.read_text(encoding="utf-8"))
             rows = tuple(_read_row(row) for row in values["rows"])

@@ -35,13 +35,22 @@ class TunedNER(EntityFinder):
     def __init__(self, model: TunedModel):
         head = model.network.head
         if not isinstance(head, TaggingHead):
-            raise ModelError(f"a model tuned for {model.task} ({model.kind_name}) finds no entities; expected a tagger")
+            raise ModelError(
+                f"this model was fine-tuned for {model.task} ({model.kind_name}), so it finds no entities; expected "
+                "one for entities or word segmentation. `cige lattice-bert finetune predict` answers the examples of "
+                "its task, and in Python TunedModel.from_pretrained reads it"
+            )
         self.model, self._head = model, head
 
     @classmethod
     def from_pretrained(cls, folder_or_hub_id: str | PathLike[str], *, device: str = "cpu") -> TunedNER:
-        """Read what `TunedModel.save` wrote; raises the same errors as `TunedModel.from_pretrained`."""
-        return cls(TunedModel.from_pretrained(folder_or_hub_id, device=device))
+        """Read what `TunedModel.save` wrote; raises the same errors as `TunedModel.from_pretrained`, and a ModelError
+        if the model was fine-tuned on another kind of task."""
+        model = TunedModel.from_pretrained(folder_or_hub_id, device=device)
+        try:
+            return cls(model)
+        except ModelError as reason:
+            raise ModelError(f"{folder_or_hub_id}: {reason}") from None
 
     @property
     def labels(self) -> list[str]:

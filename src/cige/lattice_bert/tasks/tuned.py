@@ -16,13 +16,15 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from cige.errors import ModelError
+from cige.folders.checked_settings import check_settings
 from cige.folders.hub import model_folder
 from cige.folders.manifest import read_manifest, saving, write_manifest
 from cige.json_text import JsonObject, to_json
 from cige.lattice_bert.encoder.network import LatticeBert
-from cige.lattice_bert.encoder.pretrained import PretrainedLatticeBert, must_fit_each_other
+from cige.lattice_bert.encoder.pretrained import LatticeBertFeatures, PretrainedLatticeBert, must_fit_each_other
 from cige.lattice_bert.encoder.tokenizer import LatticeTokenizer
 from cige.lattice_bert.kinds import TUNED
+from cige.lattice_bert.tasks.config import LEAST_ROOM
 from cige.lattice_bert.tasks.items import Head, Item, Room, max_pairs_on, passes
 from cige.lattice_bert.tasks.kinds import KINDS, Kind, Scores
 from cige.nn.contexts import autocast, evaluating
@@ -142,8 +144,29 @@ class TunedModel:
             about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
             head = KINDS[about["kind"]].head(width=pretrained.config.width, **about["head"])
             head.load_state_dict(load_file(folder / HEAD))
-            room = Room(**about["room"])
+            room = _checked_room(Room(**about["room"]), pretrained.config.max_positions)
             names = str(about["task"]), str(about["kind"])
             facts = dict(about["facts"])
         network = TunedNetwork(pretrained.bert, head).to(prediction_device(device)).eval()
         return cls(network, pretrained, *names, room=room, facts=facts)
+
+
+def _checked_room(room: Room, n_positions: int) -> Room:
+    """The room that a folder states; raises a ValueError if it is not one that this network can read."""
+    check_settings(room)
+    n_tokens = LEAST_ROOM if room.max_tokens is None else room.max_tokens
+    if n_tokens < LEAST_ROOM or not LEAST_ROOM <= room.max_pieces <= n_positions:
+        raise ValueError(
+            f"room is {room.max_tokens} tokens and {room.max_pieces} pieces; expected from {LEAST_ROOM}, and at most "
+            f"the network's {n_positions} pieces"
+        )
+    return room
+
+
+def encoder_features(folder: Path | str, *, tuned: bool, local_only: bool = False) -> LatticeBertFeatures:
+    """The encoder of a folder that `TunedModel.save` wrote, without its head, as features of characters.
+
+    Raises:
+        ModelError: a file of the encoder is missing, truncated, unknown or inconsistent with the others.
+    """
+    return LatticeBertFeatures.load(Path(folder) / ENCODER, tuned=tuned, local_only=local_only)
