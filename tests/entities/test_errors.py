@@ -105,3 +105,13 @@ def test_every_entity_is_right_or_in_one_error(gold, found):
             assert e.kind == ("wrong type" if same else "wrong boundary")
         else:
             assert e.kind == ("missed" if e.gold else "spurious")
+
+
+def test_entities_that_share_no_character_are_no_counterparts():
+    parts = ((0, 2), (5, 7))
+    gold = [[Span(0, 7, "ORG", parts)]]
+    in_gap = Entity(2, 5, "ORG", "和口腔", 0.9)
+    assert [error.kind for error in list_errors(gold, [[in_gap]])] == ["missed", "spurious"]
+    same, outline = Entity(0, 7, "LOC", "第一医院", 0.9, parts=parts), Entity(0, 7, "ORG", "第一和口腔医院", 0.9)
+    errors = list_errors(gold, [[same, outline]])
+    assert [(error.kind, error.found) for error in errors] == [("wrong type", same), ("spurious", outline)]

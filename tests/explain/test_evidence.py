@@ -5,14 +5,20 @@ import json
 import xml.etree.ElementTree as ElementTree
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
 import tiny
+import tiny_grid
 from rich.console import Console
 
 from cige.api import NER
+from cige.data.gold_spans import GoldRelations
+from cige.data.sentence import Sentence, Span
 from cige.explain.explanation import Explanation
 from cige.explain.reading import SCORE_STEP
 from cige.models.flat import FlatConfig
+from cige.models.model import GridModel
+from cige.models.pair_grid_config import PairGridConfig
 from cige.text.windows import CORE
 
 TEXT = "请轩辕澜沧江渊瀚海说话"
@@ -193,3 +199,32 @@ def test_words_over_the_budget_are_told():
     assert explanation.lattice.n_dropped > 0
     assert f"{explanation.lattice.n_dropped:,} more words" in explanation.to_html()
     assert f"{explanation.lattice.n_dropped:,} more words" in printed(explanation)
+
+
+def test_entities_with_gaps_of_the_same_outline_have_their_own_evidence():
+    made = tiny_grid.model(head=PairGridConfig(scores="relations", max_length=9, pair_width=6, biaffine_width=5))
+    text, parts = "北大第一和口腔医院", (((0, 2), (5, 9)), ((0, 4), (7, 9)))
+    spans = tuple(Span(0, 9, "ORG", own) for own in parts)
+
+    class Fixed(GridModel):
+        def read_words(self, lattices):
+            """The relations of the spans, and attention of each character to the words that contain it."""
+            scores = np.zeros((len(lattices), 9, 17, len(self.tags) + 2), np.float32)
+            scores[..., 0] = 1.0
+            for first, cell, number in GoldRelations(self.tags, 9).ids(Sentence(text, spans)).tolist():
+                scores[:, first, cell, number] = 4.0
+            attention = np.zeros((len(lattices), 9, 2), np.float32)
+            for row, lattice in enumerate(lattices):
+                for k, (start, end, _) in enumerate(lattice.words.tolist()):
+                    attention[row, start:end, k] = 1.0
+            return scores, attention
+
+        def emissions(self, lattices):
+            return self.read_words(lattices)[0]
+
+    ner = NER(Fixed(**vars(made)))
+    ner.lexicon.add("第一", "口腔")
+    explanation = ner.explain(text)
+    found = {x.entity.parts: ([w.word.text for w in x.words], x.on_words) for x in explanation.entities}
+    assert found == {parts[0]: (["口腔"], pytest.approx(1 / 3)), parts[1]: (["第一"], pytest.approx(1 / 3))}
+    assert explanation.removals == []  # the fixed relations need no word

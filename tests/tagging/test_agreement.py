@@ -75,3 +75,9 @@ def test_every_find_is_covered_and_what_is_closed_was_found_by_both(first, secon
 
 def test_spans_are_those_of_sentences():
     assert agreed_spans([entities((1, 3, "PER"))] * 2, [ANY, ANY]) == (Span(1, 3, "PER"),)
+
+
+def test_an_entity_with_a_gap_leaves_its_stretch_open():
+    found = [Entity(0, 7, "ORG", "第一医院", 0.9, parts=((0, 2), (5, 7))), Entity(8, 9, "PER", "x", 0.9)]
+    assert agreed(found, found) == [(0, 7, OPEN), (8, 9, "PER")]
+    assert agreed(found, judges=[ANY]) == [(0, 7, OPEN), (8, 9, "PER")]

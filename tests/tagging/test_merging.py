@@ -51,3 +51,10 @@ def test_merging_keeps_the_entity_that_starts_in_the_core_and_is_more_probable()
         (4, 6, "B", "戊己"),
         (6, 8, "B", "庚辛"),
     ]
+
+
+def test_an_entity_in_the_gap_of_another_overlaps_it_only_if_they_share_a_character():
+    gap = ScoredSpan(0, 9, "A", 0.9, parts=((0, 2), (5, 9)))
+    others = [ScoredSpan(1, 3, "B", 0.8), ScoredSpan(2, 5, "B", 0.7), ScoredSpan(5, 6, "B", 0.6)]
+    merged = merge_windows(TEXT, [(Window(0, 20, 0, 20), [gap, *others])])
+    assert [(e.start, e.end, e.label, e.parts) for e in merged] == [(0, 9, "A", gap.parts), (2, 5, "B", ())]

@@ -134,7 +134,9 @@ def lenient_spans(tags: Sequence[str], scheme: str = "BMES") -> list[Span]:
     """Entities as the published lattice models count them (Lattice LSTM, LR-CNN, LGN, SoftLexicon, DCSAN). B begins an
     entity, and ends the previous one if it has not ended; so does S, which is an entity itself. E ends an entity, which
     has the type of its B. M, I, O, and an E without a B are ignored. An entity that does not end has one character. For
-    well-formed tags and for BIO, the result is the strict one."""
+    well-formed tags and for BIO, the result is the strict one. One difference is left: the B of a B B or B S is an
+    entity of one character that their scorer never counts as correct, since it writes its offsets in another form than
+    those of an S."""
     if scheme == "BIO":
         return tags_to_spans(tags, scheme)
     spans: list[Span] = []

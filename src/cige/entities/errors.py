@@ -23,8 +23,8 @@ class EntityError:
     """One difference between gold and predicted entities.
 
     Attributes:
-        kind: "wrong type" is a correct span with another label, and "wrong boundary" a different span that overlaps the
-            gold span, with any label; "missed" and "spurious" entities have no counterpart.
+        kind: "wrong type" is a correct span with another label, and "wrong boundary" a different span that shares a
+            character with the gold span, with any label; "missed" and "spurious" entities have no counterpart.
         sentence: number of the sentence, from 0.
         gold, found: the gold and the predicted entity; None if there is none.
     """
@@ -91,9 +91,10 @@ def confusion(gold: Sequence[Iterable[Labelled]], predicted: Sequence[Iterable[L
 
 def _closeness(a: Labelled, b: Labelled) -> tuple[float, bool, int]:
     """The priority of a pair: equal spans first, then by the share of common characters, then equal labels."""
-    shared = min(a.end, b.end) - max(a.start, b.start)
-    share = max(0.0, shared / (max(a.end, b.end) - min(a.start, b.start)))
-    return share, a.label == b.label, -a.start
+    ours, theirs = (parts_of(span) or ((span.start, span.end),) for span in (a, b))
+    shared = sum(max(0, min(end, last) - max(start, first)) for start, end in ours for first, last in theirs)
+    n_chars = sum(end - start for start, end in (*ours, *theirs)) - shared
+    return shared / n_chars, a.label == b.label, -a.start
 
 
 def _extent(span: Labelled) -> _Extent:

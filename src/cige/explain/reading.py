@@ -21,6 +21,7 @@ from cige.tagging.windows import ReadWindow, lattice_word, read_windows
 from cige.text.normalize import normalize
 
 SCORE_STEP = 0.05  # smaller changes of an entity's score are not reported
+_Place = tuple[int, int, str, tuple[tuple[int, int], ...]]  # start, end, label, parts
 
 
 def explain(
@@ -67,7 +68,7 @@ def explain(
         overlapping=selection.overlapping,
     )
     evidence = {
-        (part.window.start + a.span.start, part.window.start + a.span.end, a.span.label): (part, a)
+        _place(a.span, part.window.start): (part, a)
         for part, reading in zip(parts, readings, strict=True)
         for a in reading
         if part.window.core_start <= part.window.start + a.span.start < part.window.core_end
@@ -83,7 +84,7 @@ def explain(
     return Explanation(
         text=text,
         lattice=_whole_lattice(text, parts, snapshot),
-        entities=[_to_evidence(e, *evidence[e.start, e.end, e.label], snapshot, n_words) for e in entities],
+        entities=[_to_evidence(e, *evidence[_place(e)], snapshot, n_words) for e in entities],
         removals=removed,
         n_tried=n_tried,
         word_sets=sets,
@@ -107,9 +108,19 @@ def _read_with_attention(
         batch = [lattices[k] for k in chosen]
         emissions, attention = model.read_words(batch)
         for row, (k, spans) in enumerate(zip(chosen, decode_spans(model, emissions, batch, selection), strict=True)):
-            n_words = lattices[k].n_words
-            read[k] = [_Attending(s, attention[row, s.start : s.end, :n_words].mean(0)) for s in spans]
+            own = attention[row, : lattices[k].n_chars, : lattices[k].n_words]
+            read[k] = [_Attending(s, np.concatenate([own[a:b] for a, b in _pieces(s)]).mean(0)) for s in spans]
     return read
+
+
+def _pieces(span: ScoredSpan) -> tuple[tuple[int, int], ...]:
+    return span.parts or ((span.start, span.end),)
+
+
+def _place(entity: Entity | ScoredSpan, offset: int = 0) -> _Place:
+    """The offsets from `offset` on and the label, of which no other entity of a text has the same."""
+    parts = tuple((offset + start, offset + end) for start, end in entity.parts)
+    return offset + entity.start, offset + entity.end, entity.label, parts
 
 
 def _to_evidence(
@@ -140,9 +151,9 @@ def _remove_each_word(
     tried = np.flatnonzero(overlaps)
     variants = [replace(part.lattice, words=np.delete(words, k, axis=0)) for k in tried]
 
-    def entities_of(spans: list[ScoredSpan]) -> dict[tuple[int, int, str], Entity]:
+    def entities_of(spans: list[ScoredSpan]) -> dict[_Place, Entity]:
         merged = merge_windows(text, [(window, spans)], overlapping=selection.overlapping)
-        return {(e.start, e.end, e.label): e for e in merged}
+        return {_place(e): e for e in merged}
 
     before = entities_of(spans)
     removals = []

@@ -42,7 +42,8 @@ class FlatConfig(ModelConfig):
     mask_self_matched: bool = False
     """Whether to hide the words that contain a character from it (FLAT_msm)."""
     max_distance: int | None = None
-    """Hide nodes from each other if there are more than this many positions between them (FLAT_mld uses 10)."""
+    """Hide nodes from each other whose nearest characters are more than this many positions apart: neighbours are 1
+    apart (FLAT_mld uses 10)."""
     residual: bool = True
     """False doubles the output of a sub-layer instead of adding its input (released code)."""
     shared_layer_norm: bool = False

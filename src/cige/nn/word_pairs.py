@@ -10,6 +10,9 @@ the paper's from §3.2 on, over the features h of any encoder:
            2 and 3, each per channel and followed by GELU; their outputs are concatenated
     s_ij = [x_i; 1] U [y_j; 1] + MLP(C_ij)                            co-predictor; x, y = GELU of linear layers
 
+gamma and beta have no biases beside the 1 of gamma (the released code trains 2 D of them): the 1 x 1 convolution, which
+multiplies and adds for each channel, can express the same.
+
 Only the band |j - i| < M is computed: cell [i, n] is the pair (i, i + n - M + 1). A step in j at a fixed i is a step in
 n, and a step in i at a fixed j is a step in i and one back in n, so a 3 x 3 kernel of pairs is a 3 x 5 kernel of cells
 with nine weights. Cells outside the band or the sentence are 0 before each convolution, so that scores do not depend on

@@ -30,7 +30,8 @@ def agreed_spans(
 
     Overlapping entities form a group. If all judges that are used for its labels predict the same span with a score of
     at least `min_score`, the result is that span with their label, or with all of their labels joined by EITHER;
-    otherwise the part of the text that the group covers is OPEN.
+    otherwise the part of the text that the group covers is OPEN. So is that of an entity with a gap, since taggers that
+    learn from open text cannot learn it.
 
     Args:
         entities_of_judges: the entities of each judge, sorted and disjoint.
@@ -60,6 +61,6 @@ def _label(group: Sequence[tuple[int, Entity]], judges: Sequence[Judge], min_sco
     """The label of a group of overlapping entities."""
     labels = sorted({entity.label for _, entity in group})
     consulted = {n for n, judge in enumerate(judges) if any(judged(label, judge, judges) for label in labels)}
-    is_one = len({(entity.start, entity.end) for _, entity in group}) == 1
+    is_one = len({(entity.start, entity.end) for _, entity in group}) == 1 and not any(e.parts for _, e in group)
     is_sure = all(entity.score >= min_score for _, entity in group)
     return EITHER.join(labels) if is_one and is_sure and {n for n, _ in group} == consulted else OPEN

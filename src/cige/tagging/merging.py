@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
@@ -18,7 +17,7 @@ def merge_windows(
 
     Each window contributes the entities that start in its core. If one of them extends into the next core and overlaps
     an entity found there, the more probable one is kept. Forced entities are always kept, and with `overlapping`, all
-    are.
+    are. Entities overlap if they share a character, so one in the gap of another is kept.
     """
     entities = [
         _entity(text, window.start, span)
@@ -27,17 +26,21 @@ def merge_windows(
         if window.core_start <= window.start + span.start < window.core_end
     ]
     if overlapping:
-        return sorted(entities, key=lambda e: (e.start, e.end, e.label, e.parts))
+        return sorted(entities, key=_place)
     if all(left.end <= right.start for left, right in pairwise(entities)):  # nearly always; all are kept, in this order
         return entities
-    merged: list[Entity] = []  # sorted by start and therefore by end
+    kept, taken = [], bytearray(len(text))
     for entity in sorted(entities, key=lambda e: (not e.forced, -e.score, e.start)):
-        place = bisect_left(merged, entity.start, key=lambda e: e.start)
-        overlaps_left = place > 0 and merged[place - 1].end > entity.start
-        overlaps_right = place < len(merged) and merged[place].start < entity.end
-        if not (overlaps_left or overlaps_right):
-            merged.insert(place, entity)
-    return merged
+        pieces = entity.parts or ((entity.start, entity.end),)
+        if all(taken.find(1, start, end) < 0 for start, end in pieces):
+            kept.append(entity)
+            for start, end in pieces:
+                taken[start:end] = b"\1" * (end - start)
+    return sorted(kept, key=_place)
+
+
+def _place(entity: Entity) -> tuple[int, int, str, tuple[tuple[int, int], ...]]:
+    return entity.start, entity.end, entity.label, entity.parts
 
 
 def _entity(text: str, offset: int, span: ScoredSpan) -> Entity:
