@@ -8,8 +8,9 @@ import pytest
 import tiny
 import torch
 
+from benchmarks.measure import megabytes
 from benchmarks.parts.forms import load_forms
-from benchmarks.speed import crf, kept, lattice, models, onnx, rivals, runtime, train
+from benchmarks.speed import crf, kept, lattice, models, onnx, predict, rivals, runtime, train
 from cige.runtime import native
 from cige.training.recipe import load_recipe
 
@@ -98,6 +99,15 @@ def test_starts_are_those_of_processes_of_their_own():
         {"quick": (sys.executable, "pass"), "large": (sys.executable, "x = b'x' * 200_000_000")}, n_starts=1
     )
     assert large["megabytes"] > 190 + quick["megabytes"] / 2 and quick["processor seconds"] > 0
+
+
+@pytest.mark.skipif(native.load() is None, reason="cige was installed without a C compiler")
+def test_memory_of_a_prediction_is_that_of_its_process_alone(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("OMP_NUM_THREADS", "1,2")
+    tiny.model().save(tmp_path / "model")
+    found = predict.bench(model=str(tmp_path / "model"), n_chars=100, rounds=1)
+    assert 10 < found["first_mb"] <= found["sentences_mb"] <= found["long_text_mb"] < megabytes()["VmHWM"] / 2
+    assert found["environment"]["threads"] == 1 and found["seconds_to_first_answer"] > 0
 
 
 def test_padding_is_counted_as_it_is_computed():
