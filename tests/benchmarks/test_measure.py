@@ -3,6 +3,9 @@
 import json
 import os
 
+import pytest
+from disks import full_disk
+
 from benchmarks import measure
 
 
@@ -70,4 +73,12 @@ def test_a_table_has_a_column_for_each_key(capsys):
 def test_earlier_results_are_without_the_machine(tmp_path):
     assert measure.earlier(None) == measure.earlier(tmp_path / "none.json") == {}
     measure.write({"environment": {"cores": 2}, "sets": {"a": [1]}}, tmp_path / "r.json")
+    assert measure.earlier(tmp_path / "r.json") == {"sets": {"a": [1]}}
+
+
+def test_earlier_results_are_there_still_if_the_disk_is_full(tmp_path, monkeypatch):
+    measure.write({"sets": {"a": [1]}}, tmp_path / "r.json")
+    monkeypatch.setattr(measure.os, "fsync", full_disk)
+    with pytest.raises(OSError, match="No space left"):
+        measure.write({"sets": {"a": [1, 2]}}, tmp_path / "r.json")
     assert measure.earlier(tmp_path / "r.json") == {"sets": {"a": [1]}}
