@@ -26,8 +26,8 @@ test: $(VENV)/.dev
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 3 --dist worksteal
 
 lint: $(VENV)/.dev
-	$(BIN)/ruff check src tests benchmarks
-	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
 
 types: $(VENV)/.dev
 	$(BIN)/mypy

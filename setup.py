@@ -32,24 +32,6 @@ ABI = {"py_limited_api": True, "define_macros": [("Py_LIMITED_API", "0x030A0000"
 NATIVE, RUNTIME, LEXICON = "src/cige/nn/native", "src/cige/runtime/native", "src/cige/lexicon"
 PROCESSOR = "src/cige/instruction_sets"
 
-HEADERS = (
-    "product",
-    "product_narrow",
-    "product_pairs",
-    "product_sparse",
-    "integers16",
-    "bfloat16_pairs",
-    "transpose",
-    "attention",
-    "flat",
-    "chain",
-    "marginals",
-    "rows_of_tables",
-    "lstm",
-    "layout",
-    "model",
-)  # of the runtime
-
 # Levels by architecture, from slow to fast. -march is what the architecture guarantees, whatever the environment's
 # CFLAGS ask for, since the last option counts; Apple's processors all have more than the first of ARM. GCC has the
 # functions of dotprod and bf16 for ARMv8.2 only. GCC 12 moves instructions before it gives out ARM's registers, so that
@@ -241,12 +223,10 @@ def runtime(level: str, options: list[str]) -> Extension:
     module = f"_runtime_{level}"
     sources = sorted([*Path(RUNTIME).glob("*.[ch]"), *Path(NATIVE).glob("*.h")], key=lambda file: file.name)
     checksum = zlib.crc32(b"".join(file.read_bytes() for file in sources))  # see runtime/native/__init__.py
-    headers = [f"{NATIVE}/{name}.h" for name in ("maxima", "processor", "rows", "threads")]
-    headers += [f"{RUNTIME}/{name}.h" for name in HEADERS]
     return Extension(
         f"cige.runtime.native.{module}",
         sources=[f"{NATIVE}/module.c", *(f"{RUNTIME}/{name}.c" for name in names)],
-        depends=headers,
+        depends=[file.as_posix() for file in sources if file.suffix == ".h"],
         export_symbols=[*CALLED["runtime"]],
         extra_compile_args=[*FLAGS, *options],
         extra_link_args=LINKED,

@@ -28,8 +28,10 @@ sys.dont_write_bytecode = False
 settings.register_profile("cige", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("cige")
 
-# Tables are as wide as in a pipe, whatever the terminal is, and whatever a test runner says of it to its workers.
-os.environ.pop("COLUMNS", None)
+# Tables are as wide as in a pipe and without colours, whatever the terminal is, whatever a test runner says of it to
+# its workers, and whatever colours a service that runs tests asks for.
+for _name in ("COLUMNS", "FORCE_COLOR", "TTY_COMPATIBLE", "PYTHON_COLORS"):
+    os.environ.pop(_name, None)
 
 ROOT = Path(__file__).resolve().parents[1]
 

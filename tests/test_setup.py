@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 import runpy
 import sys
 import sysconfig
@@ -182,6 +183,17 @@ def test_windows_exports_what_python_calls(script):
     assert exported["cige.runtime.native._runtime_portable"] == {*script["CALLED"]["runtime"]}
     assert exported["cige.nn.native._kernels_portable"] == {*script["CALLED"]["kernels"]}
     assert exported["cige.instruction_sets._cpu"] == {*script["CALLED"]["cpu"]}
+
+
+def test_a_part_is_compiled_again_after_a_change_of_any_header_that_it_includes(script):
+    def included(file: Path) -> set[str]:
+        names = re.findall(r'^#include "(.+)"', file.read_text(encoding="utf-8"), re.MULTILINE)
+        found = [(file.parent / name).resolve() for name in names]
+        return {str(x) for x in found} | {name for x in found for name in included(x)}
+
+    for part in script["extensions"]():
+        needed = {name for source in part.sources for name in included(SETUP.parent / source)}
+        assert needed <= {str((SETUP.parent / name).resolve()) for name in part.depends}, part.name
 
 
 def test_a_mac_tells_its_features_by_sysctl(script, monkeypatch):

@@ -88,8 +88,8 @@ def bench(
                 more = {"start_from": models["labelled"], "data.sources.agreed.train": str(agreed)}
                 made = load_recipe(STUDENT, settings(name, student_epochs, *set, *student_set) | more)
                 models["student"] = str(train(made, folder / name / "student", **run).model)
-            taking_part: list[programs.Program] = [programs.cige(m, name=way) for way, m in models.items()]
-            taking_part += [programs.jieba(), *([programs.lac(lac_python)] if lac_python else [])]
+            taking_part: list[programs.Program] = [programs.alone("cige", m, name=way) for way, m in models.items()]
+            taking_part += [programs.alone("jieba"), *([programs.lac(lac_python)] if lac_python else [])]
             data = scored_sentences(name, data_dir)
             result["sets"][name] = [row_of(program, data) for program in taking_part]
             print(name, line({row["program"]: row["f1"] for row in result["sets"][name]}), flush=True)

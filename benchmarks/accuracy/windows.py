@@ -17,11 +17,12 @@ from typing import Annotated, Any
 from unittest import mock
 
 from benchmarks.data import Judge, scored_sets, tagger
-from benchmarks.measure import in_turns
+from benchmarks.measure import environment, in_turns
 from cige.api import NER
 from cige.data.sentence import Sentence, Span
 from cige.entities.scores import score
 from cige.recipes.shipped import TODAY
+from cige.runtime.native import n_threads
 from cige.tagging import windows as tagging_windows
 from cige.text import windows
 from cige.training.sources import Source
@@ -83,7 +84,8 @@ def bench(
         rows[first][column] = 1.0
         for name in others:
             rows[name][column] = median(taken[name].ratios(taken[first]))
-    return {"precision": getattr(ner.model, "precision", None), "settings": list(rows.values())}
+    facts = {"environment": environment(threads=n_threads(), n_rounds=rounds)}
+    return facts | {"precision": getattr(ner.model, "precision", None), "settings": list(rows.values())}
 
 
 @contextmanager

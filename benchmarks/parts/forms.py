@@ -23,11 +23,11 @@ def load_forms(folder: str | Path, forms: Iterable[str], work_dir: Path | None =
 def _load(folder: Path, form: str, work_dir: Path | None) -> Any:
     if form in ("native", "numpy"):
         return NativeModel.load(folder, kernels="off" if form == "numpy" else None)
+    if form == "gpu":
+        return NER.from_pretrained(folder, device="cuda").model
     from cige.models.model import LatticeModel
 
     model = LatticeModel.load(folder)
-    if form == "gpu":
-        return NER.from_pretrained(folder, device="cuda").model
     if form in ("onnx", "int8"):
         from cige.runtime.export import export_onnx
         from cige.runtime.onnx_model import OnnxModel

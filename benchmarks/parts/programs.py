@@ -41,7 +41,7 @@ class Program:
         return self.find(texts, batch_size)
 
 
-def cige(model: str | None = None, *, name: str = "cige") -> Program:
+def cige(model: str | None = None) -> Program:
     """A model of this project, its types as coarse as it has them."""
     from cige.api import load
 
@@ -51,7 +51,7 @@ def cige(model: str | None = None, *, name: str = "cige") -> Program:
         found = ner.pipe(texts, types="coarse", batch_size=batch_size)
         return [[Span(e.start, e.end, e.label) for e in entities] for entities in found]
 
-    return Program(name, find)
+    return Program("cige", find)
 
 
 def jieba() -> Program:

@@ -3,10 +3,11 @@
 Text to entities: the development parts of Weibo and CLUENER, the last texts of MSRA's training part, and these cut to
 pieces of one length. A ratio is the median of those of rounds in which the programs were timed one after the other, so
 that what else the machine does at the time counts for all. With one thread the seconds are those of the processor, with
-more they are elapsed. Each program has a process to itself; jieba reads text by text, whatever the batch size. cige
-makes batches of texts of similar length by itself; LAC takes them as they are given, so it is also given them "sorted"
-by length. Start-up is that of a process from its begin to its first answer, and the memory is the most that it had
-resident; medians of five. Without --lac-python LAC is left out.
+more they are elapsed: then cige and its ONNX form use all of them, jieba and LAC one, since neither offers more (LAC
+leaves Paddle's number of threads at one). Each program has a process to itself; jieba reads text by text, whatever the
+batch size. cige makes batches of texts of similar length by itself; LAC takes them as they are given, so it is also
+given them "sorted" by length. Start-up is that of a process from its begin to its first answer, and the memory is the
+most that it had resident; medians of five. Without --lac-python LAC is left out.
 """
 
 import resource

@@ -9,7 +9,6 @@ multiplications with additions per second, those of the runtime by their precisi
 1,024 x 1,024 x 1,024.
 """
 
-import os
 import tempfile
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -19,7 +18,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from benchmarks.data import posts_and_news, texts_of
-from benchmarks.measure import environment, in_turns
+from benchmarks.measure import in_turns
 from benchmarks.parts.forms import load_forms
 from cige.api import NER
 from cige.folders.hub import model_folder
@@ -51,10 +50,10 @@ def bench(
     rounds: int = 5,
     threads: int = 1,
 ) -> dict[str, Any]:
-    """All measurements; the forms must include `native`."""
+    """All measurements; `native` is always among the forms."""
     cases = [(name, some, n) for name, some in posts_and_news(data_dir, texts).items() for n in BATCH_SIZES]
     with tempfile.TemporaryDirectory() as folder:
-        ners = load_forms(model_folder(), forms, Path(folder))
+        ners = load_forms(model_folder(), dict.fromkeys(("native", *forms)), Path(folder))
         by_batch = [
             {"texts": name, "batch_size": n} | speeds(ners, some, batch_size=n, n_rounds=rounds)
             for name, some, n in cases
@@ -65,9 +64,7 @@ def bench(
         for name, some, n in cases
         if native.load() is not None
     ]
-    facts = environment(threads=threads, n_rounds=rounds) | {"OMP": os.environ.get("OMP_NUM_THREADS")}
     return {
-        "environment": facts,
         "chars_per_second": by_batch,
         "microseconds_per_char": shares,
         "long_texts": long_texts(ner, data_dir, n_rounds=rounds),

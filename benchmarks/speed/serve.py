@@ -89,7 +89,9 @@ def server(workers: int, *, nice: int = 0, options: Sequence[str] = ()) -> Itera
 def cut_texts(path: Path, n: int, length: int) -> list[str]:
     """`n` texts of `length` characters; each begins elsewhere, so that no two neighbours are alike."""
     text = path.read_text(encoding="utf-8").replace("\n", "")
-    return [(text * 2)[k % len(text) :][:length] for k in range(0, 7 * n, 7)]
+    starts = (k % len(text) for k in range(0, 7 * n, 7))
+    again = text * (2 + length // len(text))
+    return [again[start : start + length] for start in starts]
 
 
 class Connection(asyncio.Protocol):

@@ -115,7 +115,7 @@ def fuzz(found: dict[str, "Target"], seconds: float, seed: int, folder: Path) ->
     faults: set[tuple[str, str]] = set()
     n_inputs = 0
     inputs = {name: list(target.seeds) for name, target in found.items()}
-    while time.monotonic() < until:
+    while not n_inputs or time.monotonic() < until:
         for name, target in found.items():
             content = inputs[name].pop() if inputs[name] else next_input(target, others, rng)
             started, room = time.monotonic(), peak_mb()

@@ -46,14 +46,11 @@ def test_the_checkpoint_itself_is_read(checkpoint: Path) -> None:
     assert made.state.step >= 1
 
 
-@pytest.mark.parametrize("n", ["99999999999", "x", "00000", "9" * 300])
+@pytest.mark.parametrize("n", ["99999999999", "x", "00000", "9" * 220])
 def test_files_of_as_many_processes_as_the_name_says(checkpoint: Path, n: str) -> None:
     """The names of 10^11 files were made to be compared."""
     (state,) = checkpoint.glob("state-*")
-    try:
-        state.rename(state.with_name(f"state-00000-of-{n}.safetensors"))
-    except OSError:
-        pytest.skip("no file may have this name")
+    state.rename(state.with_name(f"state-00000-of-{n}.safetensors"))  # of at most 255 characters
     refuses(checkpoint, "files of the state")
 
 

@@ -2,12 +2,14 @@
 
 import json
 from itertools import pairwise
+from unittest import mock
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cige.entities import calibration as calibration_module
 from cige.entities.calibration import (
     MIN_OF_LABEL,
     Calibration,
@@ -21,9 +23,10 @@ from cige.entities.calibration import (
 POINTS = st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=300)
 
 
-@given(POINTS)
-def test_knots_rise(points):
-    knots = fit_knots(points)
+@given(POINTS, st.sampled_from([1, 3, calibration_module.MIN_IN_KNOT]))
+def test_knots_rise(points, min_in_knot):
+    with mock.patch.object(calibration_module, "MIN_IN_KNOT", min_in_knot):  # else few points have a single knot
+        knots = fit_knots(points)
     assert knots and all(a[0] < b[0] and a[1] <= b[1] for a, b in pairwise(knots))
     calibration = Calibration(knots)
     assert Calibration.from_dict(json.loads(json.dumps(calibration.to_dict()))) == calibration

@@ -10,6 +10,7 @@ import pytest
 import tiny
 import tiny_grid
 from rich.console import Console
+from tiny import SENTENCE
 
 from cige.api import NER
 from cige.data.gold_spans import GoldRelations
@@ -86,8 +87,19 @@ def test_what_a_removal_reports_is_what_reading_without_the_word_gives(ner, expl
             assert (key in found) == (change.after is not None)
             if change.after is not None:
                 assert change.after.score == pytest.approx(found[key], abs=1e-3)
-            if change.kind == "score":
-                assert abs(change.before.score - change.after.score) > SCORE_STEP
+
+
+def test_scores_that_differ_much_without_a_word_are_reported(ner):
+    told = {r.word.text: {c.before.text: c.after.score for c in r.changes} for r in ner.explain(SENTENCE).removals}
+    before, expected = {e.text: e.score for e in ner(SENTENCE)}, {}
+    for word in (word.text for word in ner.analyze(SENTENCE).words):
+        without = NER(tiny.trained_model())
+        without.lexicon.remove(word)
+        after = {e.text: e.score for e in without(SENTENCE)}
+        assert after.keys() == before.keys()
+        changed = {text: score for text, score in after.items() if abs(score - before[text]) > SCORE_STEP}
+        expected |= {word: changed} if changed else {}
+    assert expected and told == {word: pytest.approx(changed, abs=1e-3) for word, changed in expected.items()}
 
 
 def test_removals_can_be_left_out(ner):

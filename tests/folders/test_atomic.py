@@ -5,10 +5,13 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from disks import full_disk
+from inherited_path import environment
 
 from cige.folders.atomic import atomic_file, atomic_folder
 
@@ -26,6 +29,32 @@ def test_a_file_appears_at_the_end(tmp_path):
         aside.write_text("text")
         assert not path.exists() and aside.parent == path.parent  # the same disk, so that the rename is one step
     assert path.read_text() == "text" and names(path.parent) == ["file.txt"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no pipes with a path")
+def test_a_pipe_is_written_to_and_not_replaced(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        with pytest.raises(ValueError), atomic_file(tmp_path / "pipe") as aside:
+            aside.write_text("half")
+            raise ValueError
+        with atomic_file(tmp_path / "pipe") as aside:
+            aside.write_text("text")
+        assert os.read(reader, 9) == b"text" and stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
+    finally:
+        os.close(reader)
+    assert names(tmp_path) == ["pipe"]
+
+
+@pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="needs /dev")
+def test_standard_output_is_written_to_by_its_path(tmp_path):
+    code = "from cige.folders.atomic import atomic_file as f\nwith f('/dev/stdout') as aside: aside.write_text('text')"
+    done = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, check=True)
+    assert done.stdout == b"text"
+    with (tmp_path / "out.txt").open("wb") as out:
+        subprocess.run([sys.executable, "-c", f"print('before', flush=True)\n{code}"], env=environment(), stdout=out)
+    assert (tmp_path / "out.txt").read_text() == "before\ntext" and Path("/dev/stdout").is_symlink()
 
 
 def test_a_file_has_ordinary_permissions(tmp_path):

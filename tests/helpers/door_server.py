@@ -27,6 +27,8 @@ def running(app: Callable[..., Any], **config: Any) -> Iterator[tuple[str, int]]
         while not server.started:
             assert thread.is_alive()
             time.sleep(0.01)
-        yield listening.getsockname()
-        server.should_exit = True
-        thread.join(SOON)
+        try:
+            yield listening.getsockname()
+        finally:  # else a test that fails would keep the process from ending
+            server.should_exit = True
+            thread.join(SOON)

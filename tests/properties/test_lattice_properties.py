@@ -65,9 +65,24 @@ def test_a_lattice_comes_back_from_its_flat_form_in_any_order(lattice, random):
         assert text == lattice.text and np.array_equal(words, lattice.words)
 
 
+PAIRS = ["南京", "京南", "南南", "京京"]  # a text of these two characters has more words than its budget allows
+LONGER = st.lists(st.text("南京", min_size=2, max_size=5), max_size=12)
+
+
 @settings(deadline=None)
 @given(TEXTS, WORDS, WORDS, st.floats(0, 2))
 def test_the_budget_keeps_characters_and_tells_what_it_drops(text, words, user_words, max_words_per_char):
+    check_budget(text, words, user_words, max_words_per_char)
+
+
+@settings(deadline=None)
+@given(st.text("南京", min_size=20, max_size=40), LONGER, LONGER, st.floats(0, 0.2))
+def test_the_budget_drops_first_what_matters_least(text, words, user_words, max_words_per_char):
+    assert check_budget(text, [*PAIRS, *words], user_words, max_words_per_char) > 0
+
+
+def check_budget(text: str, words: list[str], user_words: list[str], max_words_per_char: float) -> int:
+    """The number of words that were dropped."""
     lexicon = Lexicon.from_words(words)
     lexicon.add(*user_words)
     snapshot = lexicon.snapshot()
@@ -86,6 +101,7 @@ def test_the_budget_keeps_characters_and_tells_what_it_drops(text, words, user_w
 
     if kept and gone:
         assert max(map(rank, kept)) <= min(map(rank, gone))
+    return lattice.n_dropped
 
 
 @settings(deadline=None, max_examples=50)

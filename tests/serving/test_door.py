@@ -155,7 +155,7 @@ def test_what_is_no_http_is_answered_with_400(state, wire):
 def test_it_is_known_how_long_a_request_waited_before_it_was_read(state, monkeypatch):
     with contextlib.ExitStack() as until_end:
         first, second = (until_end.enter_context(socket.create_connection(state.address)) for _ in range(2))
-        loud = threading.Event()
+        loud, sent = threading.Event(), threading.Event()
         monkeypatch.setattr(state, "refuses", 0)
 
         class Slow(list):
@@ -163,12 +163,14 @@ def test_it_is_known_how_long_a_request_waited_before_it_was_read(state, monkeyp
                 super().append(item)
                 if len(self) == 1:
                     loud.set()
-                    time.sleep(0.3)
+                    assert sent.wait(SOON)
+                    time.sleep(0.2)
 
         monkeypatch.setattr(state, "waits", Slow())
         first.sendall(request())
         assert loud.wait(SOON)
         second.sendall(request())
+        sent.set()
         second.settimeout(SOON)
         assert second.recv(100)
         assert len(state.waits) == 2 and state.waits[1] > 0.1

@@ -127,21 +127,19 @@ def test_it_can_be_used_by_keyboard_alone(open_page):
     assert json.loads(page.evaluate("navigator.clipboard.readText()")) == told(page)
 
 
-def test_a_long_paste_is_read_whole_while_the_page_stays_responsive(open_page):
+def test_a_long_paste_is_read_whole_and_the_page_has_little_to_compute(open_page):
     page = open_page()
     text = ("林晓岚从巴塞尔飞抵南京市长江大桥。" * 1200)[:20_000]
-    # The longest pause between two frames, which is how long the page did not react.
-    page.evaluate(
-        "() => { window.longest = 0; let last = performance.now(); const tick = (now) => {"
-        "window.longest = Math.max(window.longest, now - last); last = now; requestAnimationFrame(tick); };"
-        "requestAnimationFrame(tick); }"
-    )
+    # What the page computes, in seconds of the processor, which other work on a busy machine does not add to.
+    browser = page.context.new_cdp_session(page)
+    browser.send("Performance.enable", {"timeDomain": "threadTicks"})
     page.fill("#text", text)
     wait_for(page, text)
+    metrics = {metric["name"]: metric["value"] for metric in browser.send("Performance.getMetrics")["metrics"]}
+    assert 0 < metrics["TaskDuration"] < 5
     entities = told(page)["entities"]
     assert len(entities) > 3000 and all(text[e["start"] : e["end"]] == e["text"] for e in entities)
     assert len(highlighted(page)) == len(entities)
-    assert page.evaluate("window.longest") < 5000  # far above what it takes, for busy machines
     assert "of 20000" in page.text_content("#part")
     page.fill("#text", TEXT)
     wait_for(page, TEXT)

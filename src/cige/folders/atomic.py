@@ -14,11 +14,20 @@ def atomic_file(path: Path | str) -> Iterator[Path]:
     """Yield a path to write to; if the block succeeds, the file replaces `path` atomically, else nothing changes.
 
     A file that is replaced keeps its group and its permissions, and its owner if the process may give files away. If
-    its group cannot be kept, the new group may do no more than everybody.
+    its group cannot be kept, the new group may do no more than everybody. Devices and pipes, such as /dev/stdout, are
+    not replaced; what was written is copied into them if the block succeeds.
     """
     import tempfile  # importing it takes longer than reading a folder
 
     path = Path(path)
+    if _is_stream(path):
+        with tempfile.TemporaryDirectory() as folder:
+            aside = Path(folder) / path.name
+            aside.touch()
+            yield aside
+            with os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND), "wb") as stream:  # standard output may be a file
+                stream.write(aside.read_bytes())
+        return
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
     os.close(handle)
@@ -104,6 +113,11 @@ def _umask() -> int:
     value = os.umask(0)
     os.umask(value)
     return value
+
+
+def _is_stream(path: Path) -> bool:
+    """Whether a path is that of a device or a pipe; /dev/stdout is a link, which may lead to a file."""
+    return path.exists() and (path.parent == Path("/dev") or not (path.is_file() or path.is_dir()))
 
 
 def is_there(path: Path) -> bool:

@@ -34,15 +34,14 @@ def trained(monkeypatch):
     monkeypatch.setattr(left_out, "cige", lambda argv: 0)
     monkeypatch.setattr(left_out, "row_of", lambda program, data: row | {"program": program})
     monkeypatch.setattr(left_out, "scored_sentences", lambda name, data_dir: None)
-    monkeypatch.setattr(left_out.programs, "cige", lambda model, name: f"{name} {model}")
-    monkeypatch.setattr(left_out.programs, "jieba", lambda: "jieba")
+    monkeypatch.setattr(left_out.programs, "alone", lambda *given, name=None: " ".join(filter(None, [name, *given])))
     return recipes
 
 
 def test_sets_that_the_recipe_does_not_train_on_are_left_out_by_any_of_its_taggers(trained, tmp_path):
     options = {"data_dir": tmp_path, "recipe": TODAY, "folder": tmp_path}
     (result,) = left_out.bench(sets=["msra"], **options)
-    assert [row["program"] for row in result["sets"]["msra"]] == ["labelled bundled", "jieba"] and not trained
+    assert [row["program"] for row in result["sets"]["msra"]] == ["labelled cige bundled", "jieba"] and not trained
     list(left_out.bench(sets=["cmner"], **options))
     (recipe,) = trained
     assert [source for source, config in recipe.data.sources.items() if not config.weight] == ["cmner"]

@@ -127,6 +127,20 @@ def test_rows_and_tables():
     assert "| made dev | **66.7** (100.0 / – / 0.0) |" in table
 
 
+def test_each_program_has_a_process_to_itself(monkeypatch, tmp_path):
+    asked = []
+    monkeypatch.setattr(programs, "alone", lambda *given, name=None: asked.append((*given, name)))
+    monkeypatch.setattr(programs, "lac", lambda python: asked.append(python))
+    monkeypatch.setattr(peers, "use_threads", lambda n: None)
+    monkeypatch.setattr(peers, "read_set", lambda *given: None)
+    monkeypatch.setattr(peers, "row_of", lambda program, data: {})
+    options = {"model": "own", "lac_python": "python", "spacy": "zh_core_web_sm", "gliner": "multi"}
+    assert list(peers.bench(data_dir=tmp_path, only=["weibo"], **options)) == [{}] * 5
+    others = [("spacy", "zh_core_web_sm", "spaCy"), ("gliner", "multi", "GLiNER")]
+    assert asked == [("cige", "own", None), ("jieba", None), "python", *others]
+    assert all(callable(getattr(programs, program)) for program, *_ in others)
+
+
 def test_labels_are_mapped_and_what_a_set_does_not_annotate_is_left_out(tmp_path):
     (tmp_path / "ner" / "cmner").mkdir(parents=True)
     (tmp_path / "ner" / "types.json").write_text(

@@ -7,7 +7,16 @@ import pytest
 pytest.importorskip("uvloop")
 pytest.importorskip("httpx2")
 
-from benchmarks.speed.serve import send
+from benchmarks.parts.odd_texts import NEWS
+from benchmarks.speed.serve import cut_texts, send
+
+
+def test_texts_have_their_length_whatever_that_of_the_file_is():
+    news = NEWS.read_text(encoding="utf-8").replace("\n", "")
+    for length in (5, len(news), 3 * len(news) + 1):
+        texts = cut_texts(NEWS, 60, length)
+        assert [len(text) for text in texts] == [length] * 60
+        assert all(text[: len(news)] in 2 * news for text in texts) and len({text[:5] for text in texts}) > 20
 
 
 def test_connections_that_the_server_closed_are_not_used_again():

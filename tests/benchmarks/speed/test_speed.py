@@ -8,8 +8,9 @@ import pytest
 import tiny
 import torch
 
+from benchmarks.measure import megabytes
 from benchmarks.parts.forms import load_forms
-from benchmarks.speed import crf, kept, lattice, models, onnx, rivals, runtime, train
+from benchmarks.speed import crf, kept, lattice, models, onnx, predict, rivals, runtime, train
 from cige.runtime import native
 from cige.training.recipe import load_recipe
 
@@ -100,6 +101,15 @@ def test_starts_are_those_of_processes_of_their_own():
     assert large["megabytes"] > 190 + quick["megabytes"] / 2 and quick["processor seconds"] > 0
 
 
+@pytest.mark.skipif(native.load() is None, reason="cige was installed without a C compiler")
+def test_memory_of_a_prediction_is_that_of_its_process_alone(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("OMP_NUM_THREADS", "1,2")
+    tiny.model().save(tmp_path / "model")
+    found = predict.bench(model=str(tmp_path / "model"), n_chars=100, rounds=1)
+    assert 10 < found["first_mb"] <= found["sentences_mb"] <= found["long_text_mb"] < megabytes()["VmHWM"] / 2
+    assert found["environment"]["threads"] == 1 and found["seconds_to_first_answer"] > 0
+
+
 def test_padding_is_counted_as_it_is_computed():
     n_nodes = np.array([10, 20, 30, 40], np.int64)
     recipe = load_recipe("weibo/flat", ["batches.batch_size=2"])
@@ -118,8 +128,11 @@ def test_memory_is_that_of_a_fresh_process(monkeypatch):
     assert large["literal_mb"] is large["ratio"] is None, "more than the literal form has memory for"
 
 
-def test_kept_memory_is_measured_in_a_process_a_way(monkeypatch):
-    assert kept.in_process(kept.run_passes, "bilstm_crf", "given back")["seconds"] > 0
+def test_steps_with_kept_memory_are_compared_with_others(monkeypatch):
+    monkeypatch.setattr(kept, "N_PASSES", 1)
+    monkeypatch.setattr(kept, "use_threads", lambda n: None)
+    found = kept.run_passes("bilstm_crf", "given back")
+    assert found["seconds"] > 0 and found["bytes"] > 10e6
     taken = {"kept": {"seconds": 0.1, "bytes": 2e6}, "given back": {"seconds": 0.15, "bytes": 1e6}}
     monkeypatch.setattr(kept, "in_process", lambda run, name, way: taken[way])
     (row,) = kept.bench(["flat"], rounds=2)
