@@ -103,8 +103,8 @@ class Guard:
             await _answer(noted_send, refused)
         except asyncio.CancelledError:  # the server stops, and waits for this request no longer
             if not status:
-                message = "the server is stopping, and the request took longer than it waits for; send it again"
-                await _answer(noted_send, Refused("stopping", message))
+                reason = "the server is stopping, and the request took longer than it waits for; send it again"
+                await _answer(noted_send, Refused("stopping", reason))
         finally:
             self._n_held -= n_held
             if is_taken:
