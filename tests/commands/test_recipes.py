@@ -32,6 +32,14 @@ def test_the_list_has_every_name(capsys, monkeypatch):
     assert flat.split()[1:3] == ["weibo", "flat"] and "flat-lattice Transformer" in flat
 
 
+def test_a_narrow_terminal_has_descriptions_below_the_names(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    lines = printed(capsys, "list", "weibo/flat", "search/*").splitlines()
+    assert lines[:2] == ["tagging", "weibo/flat"] and "search/table6" in lines
+    about = " ".join(line.strip() for line in lines[2 : lines.index("")])
+    assert about == shipped()["weibo/flat"].about and len(lines) < 20
+
+
 def test_the_list_of_a_pattern(capsys):
     found = printed(capsys, "list", "search/*", "weibo/flat_h*", "weibo/flat")
     names = [line.split()[0] for line in found.splitlines() if "/" in line.split(" ")[0]]

@@ -99,7 +99,7 @@ def test_one_worker_is_this_process(corpus, monkeypatch, n_workers):
 class Pool:
     """Takes the place of a pool of processes; work is done when its result is asked for."""
 
-    def __init__(self, n_workers, mp_context):
+    def __init__(self, n_workers):
         pass
 
     def __enter__(self):
@@ -114,7 +114,7 @@ class Pool:
 
 @pytest.mark.parametrize("n_workers", [1, 3])
 def test_processes_read_ahead_no_more_than_two_blocks_each(monkeypatch, n_workers):
-    monkeypatch.setattr(module, "ProcessPoolExecutor", Pool)
+    monkeypatch.setattr(module, "process_pool", Pool)
     n_read = 0
 
     def blocks():

@@ -30,7 +30,7 @@ def test_processes_share_the_processors_that_this_one_may_use(tmp_path, monkeypa
             (done := Future()).set_result({})
             return done
 
-    monkeypatch.setattr(comparison, "ProcessPoolExecutor", Pool)
+    monkeypatch.setattr(comparison, "process_pool", Pool)
     monkeypatch.setattr(os, "cpu_count", lambda: 64)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(6)))
     assert list(comparison.run_all([tiny_run.tiny_recipe(n_epochs=1)], [1, 2], tmp_path, n_jobs=2)) == [{}, {}]

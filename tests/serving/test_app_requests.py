@@ -29,6 +29,9 @@ def test_a_form_of_another_site_is_not_read(own):
 def test_paths_and_methods_that_are_not_there(client):
     assert client.get("/v2").status_code == 404 and client.get("/v1/entities").status_code == 405
     assert client.get("/v2").json()["error"]["code"] == "not_found"
+    # A redirect would lead to http, with the token, also where a proxy has TLS.
+    slash = client.post("/v1/entities/", json={"text": TEXT}, follow_redirects=False)
+    assert slash.status_code == 404 and slash.json()["error"]["code"] == "not_found"
     wrong = client.get("/v1/entities")
     assert wrong.json()["error"] == {
         "code": "wrong_method",

@@ -8,6 +8,7 @@ from cige.serving.app import create_app
 from cige.serving.settings import Limits, Settings
 
 schemathesis = pytest.importorskip("schemathesis")
+jsonschema = pytest.importorskip("jsonschema")
 asgi = pytest.importorskip("schemathesis.python.asgi")
 from schemathesis.specs.openapi.checks import positive_data_acceptance  # noqa: E402
 
@@ -36,6 +37,34 @@ BOTH = [schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATI
 
 def test_every_operation_is_tried(served):
     assert sorted(found.ok().label for found in served[0].get_all_operations()) == sorted(OPERATIONS)
+
+
+def test_generators_of_clients_find_the_fields_of_each_body(served):
+    """A schema with `oneOf` beside its fields is a union for them, whose parts have none (openapi-python-client)."""
+    schemas = served[0].raw_schema["components"]["schemas"]
+    assert not [name for name, schema in schemas.items() if {"oneOf", "anyOf", "allOf"} & schema.keys()]
+
+
+@pytest.mark.parametrize(
+    ("body", "is_valid"),
+    [
+        ({"text": "a"}, True),
+        ({"texts": ["a"]}, True),
+        ({"text": "a", "texts": None}, True),
+        ({"text": None, "texts": ["a"]}, True),
+        ({"text": "a", "texts": ["a"]}, False),
+        ({"text": None}, False),
+        ({}, False),
+        ({"text": "a", "words": [{"text": "中国", "word": None}, {"word": "中国"}]}, True),
+        ({"text": "a", "words": [{"text": "中国", "word": "中国"}]}, False),
+        ({"text": "a", "words": [{"label": "LOC"}]}, False),
+    ],
+)
+def test_the_document_says_which_of_two_fields_is_given(served, body, is_valid):
+    document, client = served[0].raw_schema, served[1]
+    whole = {"$ref": "#/components/schemas/EntitiesIn", "components": document["components"]}
+    assert jsonschema.Draft202012Validator(whole).is_valid(body) == is_valid
+    assert client.post("/v1/entities", json=body).status_code == (200 if is_valid else 422)
 
 
 @pytest.mark.parametrize("mode", BOTH, ids=lambda mode: mode.value)

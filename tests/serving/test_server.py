@@ -1,9 +1,12 @@
 """Whole servers: several workers, stopping in the middle of a request, and starting with what is wrong."""
 
+import fcntl
+import os
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -13,7 +16,7 @@ from served import TEXT
 
 from cige.commands import serve as command
 from cige.errors import CigeError
-from cige.serving.server import _listen
+from cige.serving.server import _listen, _shared_folder, worker_app
 from cige.serving.settings import Limits, Settings
 
 WORD = {"text": "阿拉善贺兰草", "label": "COMPANY"}
@@ -72,6 +75,56 @@ def test_a_server_that_is_told_to_stop_answers_what_it_took():
         thread.join(SOON)
         assert answers[0].status_code == 200 and len(answers[0].json()["results"]) == 150
         assert process.wait(SOON) in (0, -signal.SIGTERM)
+
+
+@pytest.mark.parametrize(("stop", "n_stops"), [(signal.SIGTERM, 1), (signal.SIGINT, 2)])
+def test_a_request_that_is_not_waited_for_is_told_so(stop, n_stops, capfd):
+    """The time for stopping is over, or Ctrl-C came a second time."""
+    with server("--max-drain", "1") as (client, process):
+        texts, answers = [TEXT * 20] * 290, []
+
+        def ask():
+            answers.append(client.post("/v1/entities", json={"texts": texts, "consistent": True}))
+
+        thread = threading.Thread(target=ask)
+        thread.start()
+        while client.get("/readyz").json()["waiting"] == 0 and thread.is_alive():
+            pass
+        for _ in range(n_stops):
+            process.send_signal(stop)
+            time.sleep(0.1)
+        thread.join(SOON)
+        assert process.wait(SOON) == (130 if stop == signal.SIGINT else -stop)
+    if answers[0].status_code != 200:  # of a machine that read all of it in time
+        assert answers[0].status_code == 503 and answers[0].json()["error"]["code"] == "stopping"
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def test_workers_that_are_interrupted_end_as_one_does():
+    with server("--workers", "2") as (_, process):
+        process.send_signal(signal.SIGINT)
+        assert process.wait(SOON) == 130
+
+
+def test_a_worker_that_cannot_start_says_why_in_one_line(tmp_path, monkeypatch, caplog):
+    words = tmp_path / "words.json"
+    words.write_text("no words", encoding="utf-8")
+    monkeypatch.setenv("CIGE_SERVE_SETTINGS", "{}")
+    Settings(lexicon_file=str(words)).to_environment()
+    with pytest.raises(SystemExit, match="1"):
+        worker_app()
+    (error,) = caplog.messages
+    assert error.startswith(f"a worker cannot start: {words}: damaged")
+
+
+def test_no_cleaner_of_temporary_files_takes_what_workers_share(tmp_path, monkeypatch):
+    """systemd-tmpfiles passes over folders that are locked."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with _shared_folder() as folder:
+        cleaner = os.open(folder, os.O_RDONLY)
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(cleaner, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.close(cleaner)
 
 
 def test_workers_end_with_a_server_that_is_killed(tmp_path, monkeypatch):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
+import optuna
 import pytest
 import stopping
 import tiny_run
@@ -144,3 +146,57 @@ def test_a_trial_whose_choice_was_cut_off_hides_no_interrupted_one(
     trained.clear()
     search(recipe, tmp_path / "s", n_trials=2, space=SPACE)
     assert [folder for _, _, folder in trained] == interrupted
+
+
+def test_a_second_search_in_the_folder_is_refused(
+    recipe: Path, tmp_path: Path, trained: list, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two at once would share trials, and the one that comes second to a run would fail."""
+    made_up = module.train
+
+    def watched(*given: object, **options: object) -> TrainResult:
+        with pytest.raises(RecipeError, match="another search is writing there; wait for it, or stop it"):
+            search(recipe, tmp_path / "s", n_trials=2, space=SPACE)
+        return made_up(*given, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(module, "train", watched)
+    search(recipe, tmp_path / "s", n_trials=2, space=SPACE)
+    assert len(trained) == 2
+
+
+def test_a_search_that_was_killed_within_a_choice_makes_the_same_one(
+    recipe: Path, tmp_path: Path, trained: list, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = {"n_trials": 3, "space": read_space(TABLE_6), "overrides": LONG}
+    search(recipe, tmp_path / "whole", **options)  # type: ignore[arg-type]
+    whole = [recipe for recipe, _, _ in trained]
+    trained.clear()
+    usual, n_asked = optuna.trial.Trial.suggest_categorical, 0
+
+    def killed(self: optuna.trial.Trial, *given: object) -> object:
+        nonlocal n_asked
+        n_asked += 1
+        if n_asked == len(read_space(TABLE_6)) + 2:
+            raise KeyboardInterrupt
+        return usual(self, *given)  # type: ignore[call-overload]
+
+    monkeypatch.setattr(optuna.trial.Trial, "suggest_categorical", killed)
+    with pytest.raises(KeyboardInterrupt):
+        search(recipe, tmp_path / "s", **options)  # type: ignore[arg-type]
+    assert len(trained) == 1
+    search(recipe, tmp_path / "s", **options)  # type: ignore[arg-type]
+    assert [recipe for recipe, _, _ in trained] == whole
+
+
+def test_a_lock_of_optuna_that_a_killed_search_left_is_removed(
+    recipe: Path, tmp_path: Path, trained: list, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    search(recipe, tmp_path / "s", n_trials=1, space=SPACE)
+    (tmp_path / "s" / f"{module.STUDY}.lock").symlink_to(module.STUDY)
+
+    def waits(seconds: float) -> None:
+        raise AssertionError("waits for the lock, for half a minute")
+
+    monkeypatch.setattr(time, "sleep", waits)
+    search(recipe, tmp_path / "s", n_trials=2, space=SPACE)
+    assert len(trained) == 2

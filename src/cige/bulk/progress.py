@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 
 from cige.text.counted import counted
-from cige.text.terminal_progress import TerminalProgress
+from cige.text.terminal_progress import ShorterText, TerminalProgress
 
 SECONDS_PER_LINE = 30
 
@@ -29,7 +29,7 @@ class JobProgress:
             TextColumn("annotating"),
             BarColumn(),
             MofNCompleteColumn(),
-            TextColumn("rows  {task.fields[rate]}"),
+            ShorterText("rows  {task.fields[rate]}"),
             TimeRemainingColumn(),
         )
         self._bar = TerminalProgress(*columns, console=self._console)

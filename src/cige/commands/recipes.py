@@ -47,6 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run_list(args: argparse.Namespace) -> None:
     from fnmatch import fnmatchcase
 
+    from rich.padding import Padding
     from rich.table import Table
 
     from cige.commands.options import make_console
@@ -62,10 +63,16 @@ def run_list(args: argparse.Namespace) -> None:
         table = Table(*heads, "description", box=None, pad_edge=False, title=f"{'' if number == 0 else chr(10)}{kind}")
         table.title_justify = "left"
         table.columns[0].no_wrap = True
+        if is_narrow := console.width < 80:  # the description below the name, which has the data and the system
+            console.print(table.title, style="italic")
         for one in recipes:
-            if one.kind == kind:
+            if one.kind == kind and is_narrow:
+                console.print(one.name, soft_wrap=True)
+                console.print(Padding(one.about, (0, 0, 0, 2)))
+            elif one.kind == kind:
                 table.add_row(one.name, *((one.data, one.system) if kind == TAGGING else ()), one.about)
-        console.print(table)
+        if not is_narrow:
+            console.print(table)
 
 
 def run_show(args: argparse.Namespace) -> None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import resource
 import sys
 import time
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 from pathlib import Path
 from typing import Literal
@@ -19,6 +17,7 @@ import cige
 from cige.api import NER, load
 from cige.engine.run_folder import read_result
 from cige.folders.manifest import entry_of, sha256
+from cige.folders.processes import process_pool
 from cige.leaderboard.cells import Cell
 from cige.leaderboard.results import CellResult
 from cige.reports.comparison import SPEED_BATCHES, child_environment
@@ -112,7 +111,7 @@ def _checksums(cell: Cell, data_dir: str | None) -> dict[str, str]:
 def _in_new_process(model: str, texts: list[str]) -> tuple[dict[str, float], float]:
     """Speeds and memory of `_speeds_and_memory` in a process of its own, with one thread."""
     one = child_environment({"OMP_NUM_THREADS": "1"})
-    with one, ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+    with one, process_pool(1) as pool:
         return pool.submit(_speeds_and_memory, model, texts).result()
 
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import logging
-import multiprocessing
 import os
 import warnings
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from cige.errors import LexiconError
+from cige.folders.processes import process_pool
 from cige.lexicon.text_file import SoundLines
 from cige.lexicon.word_rules import MAX_WORD_CHARS
 from cige.text.code_points import is_ideograph, normal_form
@@ -126,19 +126,13 @@ def _count_in_processes(
     blocks: Iterable[list[str]], segment: Segmenter | None, n_workers: int
 ) -> Iterator[tuple[list[str], Counter[str]]]:
     running: deque[tuple[list[str], Future[Counter[str]]]] = deque()
-    # Spawned, not forked: the caller may have threads (torch), which a fork would break.
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(n_workers, mp_context=context) as pool:
-        try:
-            for block in blocks:
-                running.append((block, pool.submit(_count, block, segment)))
-                if len(running) > 2 * n_workers:  # limits how much is read ahead
-                    first, counts = running.popleft()
-                    yield first, counts.result()
-            yield from ((block, counts.result()) for block, counts in running)
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    with process_pool(n_workers) as pool:
+        for block in blocks:
+            running.append((block, pool.submit(_count, block, segment)))
+            if len(running) > 2 * n_workers:  # limits how much is read ahead
+                first, counts = running.popleft()
+                yield first, counts.result()
+        yield from ((block, counts.result()) for block, counts in running)
 
 
 def _count(block: list[str], segment: Segmenter | None) -> Counter[str]:

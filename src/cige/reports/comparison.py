@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import multiprocessing
 import os
 import statistics
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -19,6 +19,7 @@ import numpy as np
 from cige.api import NER, load
 from cige.engine.run_folder import SPEED, USER_WORDS, read_result
 from cige.errors import CigeError
+from cige.folders.processes import process_pool
 from cige.reports.finished_runs import FinishedRun, RunScores, finished_runs, read_json, write_json
 from cige.reports.scored_run import Split, run_one, splits_of
 from cige.reports.significance import Difference, all_differences
@@ -116,7 +117,7 @@ def run_all(
         n_jobs: number of parallel processes; each gets an equal share of the cores.
 
     Raises:
-        CigeError: as raised by `check_comparable` or `train`.
+        CigeError: as raised by `check_comparable` or `train`, which ends the other runs too; or a process died.
     """
     check_comparable(recipes)
     jobs = [(recipe, seed, runs, data_dir, device) for seed in seeds for recipe in recipes]
@@ -124,12 +125,15 @@ def run_all(
         yield from (run_one(*job) for job in jobs)
         return
     threads = {"OMP_NUM_THREADS": str(max(1, n_cores() // n_jobs))}
-    with (
-        child_environment(threads),
-        ProcessPoolExecutor(n_jobs, mp_context=multiprocessing.get_context("spawn")) as pool,
-    ):
-        for finished in as_completed([pool.submit(run_one, *job) for job in jobs]):
-            yield finished.result()
+    try:
+        with child_environment(threads), process_pool(n_jobs) as pool:
+            for finished in as_completed([pool.submit(run_one, *job) for job in jobs]):
+                yield finished.result()
+    except BrokenProcessPool as reason:
+        raise CigeError(
+            f"a process died while it trained in {runs} ({reason}); most often memory ran out. Run the same command "
+            "again, with fewer processes (--jobs): finished runs are read, and interrupted ones continue"
+        ) from reason
 
 
 @contextlib.contextmanager

@@ -84,6 +84,7 @@ class _Server:
         self.aside: Aside | None = None
         self.app = FastAPI(
             title="cige", version=__version__, lifespan=self._lifespan, docs_url=None, redoc_url=None,
+            redirect_slashes=False,  # to an address with http, also where a proxy has TLS
             description="Named entities in Chinese text, read from characters and words together. Bodies may be "
             "compressed with gzip (Content-Encoding: gzip).",
         )  # fmt: skip

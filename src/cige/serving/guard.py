@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import logging
 import time
 from collections.abc import Awaitable, Callable, Collection, MutableMapping
+from functools import partial
 from typing import Any
 
 from cige.serving.encodings import Body
@@ -54,7 +56,7 @@ class Guard:
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
+            await self._app(scope, partial(_next_event, receive), send)
             return
         started, status, n_held = time.monotonic(), 0, 0
         refused_path, is_reading, is_taken = "other", scope["path"] in READING_PATHS, False
@@ -99,6 +101,10 @@ class Guard:
             if status:  # the response has begun
                 raise
             await _answer(noted_send, refused)
+        except asyncio.CancelledError:  # the server stops, and waits for this request no longer
+            if not status:
+                reason = "the server is stopping, and the request took longer than it waits for; send it again"
+                await _answer(noted_send, Refused("stopping", reason))
         finally:
             self._n_held -= n_held
             if is_taken:
@@ -125,6 +131,14 @@ class Guard:
         if not (same and kind.lower() == b"bearer"):
             message = "expected the header `Authorization: Bearer TOKEN` with the token of this server"
             raise Refused("no_token", message, headers={"www-authenticate": "Bearer"})
+
+
+async def _next_event(receive: Receive) -> Message:
+    """The next event of the life of the server; one that must end at once, as after a second Ctrl-C, ends in order."""
+    try:
+        return await receive()
+    except asyncio.CancelledError:
+        return {"type": "lifespan.shutdown"}
 
 
 async def _answer(send: Send, refused: Refused) -> None:  # half the time of a `Response`

@@ -26,10 +26,21 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
+def _either(name: str, type_: str, other: str, other_type: str) -> ConfigDict:
+    """The JSON schema that one of two fields is given, and the other is not.
+
+    `oneOf` would say so too, but generators of clients make a union of it, whose parts have no other fields.
+    """
+    is_given = {"properties": {name: {"type": type_}}, "required": [name]}
+    other_is_given = {"properties": {other: {"type": other_type}}, "required": [other]}
+    rule: Any = {"if": is_given, "then": {"properties": {other: {"type": "null"}}}, "else": other_is_given}
+    return ConfigDict(json_schema_extra=rule)
+
+
 class WordIn(_Strict):
     """One of your own words."""
 
-    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": ["text"]}, {"required": ["word"]}]})
+    model_config = _either("text", "string", "word", "string")
 
     text: WordText | None = Field(None, description="2 to 64 characters; with the modes force and block, 1 to 64")
     word: WordText | None = Field(
@@ -79,14 +90,7 @@ class ReadIn(_Strict):
 class EntitiesIn(ReadIn):
     """One text or many."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "oneOf": [
-                {"properties": {"text": {"type": "string"}}, "required": ["text"]},
-                {"properties": {"texts": {"type": "array"}}, "required": ["texts"]},
-            ]
-        }
-    )
+    model_config = _either("text", "string", "texts", "array")
 
     text: Text | None = Field(None, examples=["昨天阿拉善贺兰草宣布了新的计划。"])
     texts: list[Text] | None = Field(None, description="instead of text; one result per text, in order")

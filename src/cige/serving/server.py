@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import inspect
+import logging
 import multiprocessing
 import os
 import resource
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from cige.lexicon.report import LoadReport
 
+log = logging.getLogger("cige.serve")
 KEEP_ALIVE_S = 75  # longer than clients keep idle connections, so that no connection is closed when it is reused
 ACCEPTED_AT_ONCE = 64  # uvloop accepts one connection per socket and round, so the socket is duplicated this often
 BACKLOG = 2_048  # connections that wait to be accepted; uvicorn's default
@@ -108,9 +110,20 @@ def serve(
             uvicorn.Server(configured(app)).run(doors)
         else:
             del app
+
+            class Workers(Multiprocess):
+                is_interrupted = False
+
+                def handle_int(self) -> None:
+                    self.is_interrupted = True
+                    super().handle_int()
+
             config = configured(WORKER_APP, factory=True, workers=n_workers)
             older = "target" in inspect.signature(Multiprocess).parameters
-            Multiprocess(config, sockets=doors, **({"target": uvicorn.Server(config).run} if older else {})).run()
+            workers = Workers(config, sockets=doors, **({"target": uvicorn.Server(config).run} if older else {}))
+            workers.run()
+            if workers.is_interrupted:
+                raise KeyboardInterrupt  # as a server of one process does
 
 
 def worker_app() -> FastAPI:
@@ -118,10 +131,15 @@ def worker_app() -> FastAPI:
     from cige.serving.app import app_of_worker
 
     if (shared := Settings.from_environment().metrics_folder) is not None:
+        _hold(Path(shared).parent)
         _lock(Path(shared).with_name(_IN_USE), fcntl.LOCK_SH)
     if (parent := multiprocessing.parent_process()) is not None:
         Thread(target=_stop_after, args=(parent,), daemon=True).start()
-    return app_of_worker()
+    try:
+        return app_of_worker()
+    except CigeError as error:  # of a worker that takes the place of another; the first ones had nothing to say
+        log.error("a worker cannot start: %s", error)
+        raise SystemExit(1) from None
 
 
 def _stop_after(parent: Any) -> None:
@@ -141,6 +159,7 @@ def _shared_folder() -> Iterator[Path]:
                 shutil.rmtree(left)
     with tempfile.TemporaryDirectory(prefix=_SHARED) as name:
         folder = Path(name)
+        _hold(folder)
         new = folder / "new"
         new.touch()
         _lock(new, fcntl.LOCK_SH)
@@ -148,8 +167,13 @@ def _shared_folder() -> Iterator[Path]:
         yield folder
 
 
+def _hold(folder: Path) -> None:
+    """Keep systemd-tmpfiles from removing old files, such as words that have not been changed for 10 days."""
+    _lock(folder, fcntl.LOCK_SH)
+
+
 def _lock(file: Path, how: int) -> None:
-    """Lock a file for as long as this process lives, since the operating system then takes the lock away."""
+    """Lock a file or folder for as long as this process lives; the operating system then takes the lock away."""
     descriptor = os.open(file, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, how)

@@ -1,11 +1,23 @@
-"""TerminalProgress: a progress bar of rich that writes nothing where there is no terminal."""
+"""TerminalProgress: a progress bar of rich for terminals, narrow ones too, which writes nothing where there is none."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from rich.console import Console
-from rich.progress import Progress, ProgressColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
+from rich.table import Table
+from rich.text import Text
+
+
+class ShorterText(TextColumn):
+    """A text that is cut where the terminal is too narrow; the columns beside it stay whole."""
+
+    def render(self, task: Task) -> Text:
+        text = super().render(task)
+        text.no_wrap, text.overflow = True, "ellipsis"
+        return text
 
 
 class TerminalProgress(Progress):
@@ -22,6 +34,13 @@ class TerminalProgress(Progress):
     ):
         console = console or Console(stderr=True)
         super().__init__(*columns, console=console, disable=not (is_shown and console.is_terminal), **options)
+
+    def make_tasks_table(self, tasks: Iterable[Task]) -> Table:
+        """Bars and `ShorterText` get narrower. rich would first cut how much is done and how long it takes."""
+        table = super().make_tasks_table(tasks)
+        for column, shown in zip(self.columns, table.columns, strict=True):
+            shown.no_wrap = not isinstance(column, BarColumn | ShorterText)
+        return table
 
     def stop(self) -> None:
         if not self.disable:  # before version 14.3, rich would write an empty line

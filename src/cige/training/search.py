@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from cige.engine.run_folder import differences, refuse_foreign
 from cige.errors import CigeError, RecipeError
 from cige.folders.atomic import atomic_file
+from cige.folders.in_use import in_use
 from cige.json_text import to_json
 from cige.recipes.recipe_file import override_pairs, read_recipe_file
 from cige.recipes.settings import Settings
@@ -68,7 +69,8 @@ def search(
         overrides: "key=value" settings of all trials.
 
     Raises:
-        RecipeError: a setting or value is not valid for the recipe, or the output folder belongs to another search.
+        RecipeError: a setting or value is not valid for the recipe, or the output folder belongs to another search, or
+            another process searches there.
     """
     folder = Path(output_dir)
     space = dict(read_space(TABLE_6) if space is None else space)
@@ -78,28 +80,32 @@ def search(
     for key, values in space.items():  # every value must give a valid recipe, before any trial is started
         for value in values:
             load_recipe(recipe, common | {key: value})
-    _claim(folder, load_recipe(recipe, overrides), {key: list(values) for key, values in space.items()}, list(seeds))
-    study = _open_study(folder)
-    n_trials = min(n_trials, math.prod(len(values) for values in space.values()))
-    while len(_finished(study, folder)) < n_trials:
-        trial, choice = _next_choice(study, space, seed=seeds[0])
-        varied = load_recipe(recipe, common | choice)
-        scores = [
-            train(
-                varied,
-                _trial_folder(folder, choice) / f"seed-{seed}",
-                seed=seed,
-                data_dir=data_dir,
-                device=device,
-                show_progress=show_progress,
-            ).dev_f1
-            for seed in seeds
-        ]
-        study.tell(trial, sum(scores) / len(scores))
-        _write_results(_finished(study, folder), folder, recipe, common)
-    trials = _finished(study, folder)
-    _write_results(trials, folder, recipe, common)
-    return SearchResult(best=trials[0], trials=tuple(trials), best_recipe=folder / BEST_RECIPE)
+    refuse_foreign(folder, files_of_run=[SPACE])
+    with in_use(folder, by="another search", error=RecipeError):
+        _claim(
+            folder, load_recipe(recipe, overrides), {key: list(values) for key, values in space.items()}, list(seeds)
+        )
+        study = _open_study(folder)
+        n_trials = min(n_trials, math.prod(len(values) for values in space.values()))
+        while len(_finished(study, folder)) < n_trials:
+            trial, choice = _next_choice(study, space, seed=seeds[0])
+            varied = load_recipe(recipe, common | choice)
+            scores = [
+                train(
+                    varied,
+                    _trial_folder(folder, choice) / f"seed-{seed}",
+                    seed=seed,
+                    data_dir=data_dir,
+                    device=device,
+                    show_progress=show_progress,
+                ).dev_f1
+                for seed in seeds
+            ]
+            study.tell(trial, sum(scores) / len(scores))
+            _write_results(_finished(study, folder), folder, recipe, common)
+        trials = _finished(study, folder)
+        _write_results(trials, folder, recipe, common)
+        return SearchResult(best=trials[0], trials=tuple(trials), best_recipe=folder / BEST_RECIPE)
 
 
 def read_space(path: str | Path) -> dict[str, list[Any]]:
@@ -112,7 +118,6 @@ def read_space(path: str | Path) -> dict[str, list[Any]]:
 
 def _claim(folder: Path, recipe: Recipe, space: Settings, seeds: list[int]) -> None:
     path = folder / SPACE
-    refuse_foreign(folder, files_of_run=[SPACE])
     if path.is_file():
         old = json.loads(path.read_text(encoding="utf-8"))
         changed = differences(recipe_from_dict(old["recipe"]), recipe)
@@ -134,29 +139,33 @@ def _open_study(folder: Path) -> optuna.Study:
     except ImportError as reason:
         raise CigeError(f"the search needs optuna ({reason}); pip install 'cige[train]'") from reason
     optuna.logging.set_verbosity(optuna.logging.WARNING)
+    # Optuna's own lock of the file, left by a process that was killed; it would wait for it for half a minute.
+    folder.joinpath(f"{STUDY}.lock").unlink(missing_ok=True)
     storage = JournalStorage(JournalFileBackend(str(folder / STUDY)))
     return optuna.create_study(storage=storage, study_name="cige", direction="maximize", load_if_exists=True)
 
 
-def _next_choice(
-    study: optuna.Study, space: Mapping[str, Sequence[Any]], *, seed: int
-) -> tuple[optuna.Trial, Settings]:
-    """The choice of an interrupted trial, or else a random choice that has not been tried yet."""
+def _next_choice(study: optuna.Study, space: Mapping[str, Sequence[Any]], *, seed: int) -> tuple[int, Settings]:
+    """The number and the choice of an interrupted trial, or else a random choice that has not been tried yet."""
     import optuna
+    from optuna.trial import TrialState
 
-    running = study.get_trials(deepcopy=False, states=[optuna.trial.TrialState.RUNNING])
-    running = [trial for trial in running if trial.params.keys() == space.keys()]  # others were not chosen completely
+    running = study.get_trials(deepcopy=False, states=[TrialState.RUNNING])
+    running = [trial for trial in running if trial.params.keys() == space.keys()]  # earlier versions left others
     if running:
-        return optuna.Trial(study, running[0]._trial_id), _values(running[0].params, space)
-    tried = [t.params for t in study.get_trials(deepcopy=False) if t.state == optuna.trial.TrialState.COMPLETE]
+        return running[0].number, _values(running[0].params, space)
+    tried = [t.params for t in study.get_trials(deepcopy=False) if t.state == TrialState.COMPLETE]
     while True:
         number = len(study.get_trials(deepcopy=False))
-        study.sampler = optuna.samplers.RandomSampler(seed=(seed * 1_000_003 + number) % 2**32)
-        trial = study.ask()
-        places = {key: trial.suggest_categorical(key, list(range(len(values)))) for key, values in space.items()}
-        if places not in tried:
-            return trial, _values(places, space)
-        study.tell(trial, state=optuna.trial.TrialState.PRUNED)
+        # Drawn in memory and then written as a whole: a search that is killed among the settings of a choice makes the
+        # same choice when it goes on.
+        sampler = optuna.samplers.RandomSampler(seed=(seed * 1_000_003 + number) % 2**32)
+        drawn = optuna.create_study(sampler=sampler).ask()
+        places = {key: drawn.suggest_categorical(key, list(range(len(values)))) for key, values in space.items()}
+        state = TrialState.PRUNED if places in tried else TrialState.RUNNING
+        study.add_trial(optuna.trial.create_trial(state=state, params=drawn.params, distributions=drawn.distributions))
+        if state == TrialState.RUNNING:
+            return number, _values(places, space)
 
 
 def _values(places: Mapping[str, int], space: Mapping[str, Sequence[Any]]) -> Settings:

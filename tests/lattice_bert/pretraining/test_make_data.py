@@ -106,7 +106,7 @@ def test_shards_are_told_as_they_are_finished(monkeypatch) -> None:
         def make(self, unit: int) -> dict[str, object]:
             return {"name": unit, "was_told": unit == 1 or is_told.wait(5)}
 
-    monkeypatch.setattr(making, "ProcessPoolExecutor", lambda n, mp_context: ThreadPoolExecutor(n))
+    monkeypatch.setattr(making, "process_pool", ThreadPoolExecutor)
     entries = making.in_processes(Job(), iter([0, 1]), 2)
     assert next(entries)["name"] == 1
     is_told.set()

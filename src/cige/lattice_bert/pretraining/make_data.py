@@ -8,11 +8,10 @@ data/
 
 from __future__ import annotations
 
-import multiprocessing
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, as_completed, wait
+from concurrent.futures import FIRST_COMPLETED, Future, as_completed, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict
 from pathlib import Path
@@ -23,6 +22,7 @@ from rich.console import Console
 from cige.errors import CigeError, DataError
 from cige.folders.atomic import atomic_file
 from cige.folders.manifest import MANIFEST
+from cige.folders.processes import process_pool
 from cige.json_text import to_json
 from cige.lattice_bert.encoder.joint_vocabulary import JointVocabulary
 from cige.lattice_bert.kinds import PRETRAINING_DATA
@@ -115,24 +115,19 @@ def in_processes(job: ShardJob, units: Iterator[Unit], n_processes: int) -> Iter
         yield from map(job.make, units)
         return
     running: set[Future[ShardEntry]] = set()
-    # Spawned, not forked: the caller may have threads (torch), which a fork would break.
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(n_processes, mp_context=context) as pool:
-        try:
+    try:
+        with process_pool(n_processes) as pool:
             for unit in units:
                 running.add(pool.submit(job.make, unit))
                 if len(running) > 2 * n_processes:  # limits how far compressed files are decompressed ahead
                     done, running = wait(running, return_when=FIRST_COMPLETED)
                     yield from [future.result() for future in done]
             yield from (future.result() for future in as_completed(running))
-        except BrokenProcessPool as reason:
-            raise CigeError(
-                f"a process died while it made a shard in {job.folder} ({reason}); most often memory ran out. Finished "
-                "shards are kept: run the same command again, with fewer processes or a smaller shard size"
-            ) from reason
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    except BrokenProcessPool as reason:
+        raise CigeError(
+            f"a process died while it made a shard in {job.folder} ({reason}); most often memory ran out. Finished "
+            "shards are kept: run the same command again, with fewer processes or a smaller shard size"
+        ) from reason
 
 
 def on_ray(job: ShardJob, units: Iterator[Unit], n_tasks: int) -> Iterator[ShardEntry]:

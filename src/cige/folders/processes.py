@@ -1,0 +1,49 @@
+"""Processes that work for this one, and end with it."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from threading import Thread
+
+
+@contextmanager
+def process_pool(n_processes: int) -> Iterator[ProcessPoolExecutor]:
+    """Yield a pool of processes, in which what was submitted ends before the block does.
+
+    If the block is left by an exception, such as Ctrl-C or the error of one task, all tasks are stopped at once, those
+    that run too, as if the machine had lost power. The same happens if Ctrl-C comes while the block waits for them at
+    its end, or if this process is killed. A pool by itself goes on with what was submitted until nothing is left.
+
+    The processes are spawned, not forked: the caller may have threads (torch), which a fork would break.
+    """
+    before = multiprocessing.active_children()
+    pool = ProcessPoolExecutor(n_processes, mp_context=multiprocessing.get_context("spawn"), initializer=_begin)
+    try:
+        yield pool
+        pool.shutdown()
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        ours = [process for process in multiprocessing.active_children() if process not in before]
+        for process in ours:
+            process.terminate()
+        for process in ours:
+            process.join()
+        raise
+
+
+def _begin() -> None:
+    """Prepare a process of the pool: it leaves Ctrl-C, which a terminal sends to it too, to its parent."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
