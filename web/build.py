@@ -153,7 +153,8 @@ def rules() -> dict[str, Any]:
     """What text.js reads of cige.text and cige.tagging: sets of characters, patterns and numbers."""
     return {
         "width": _pairs(normalize.WIDTH),
-        "simplified": _pairs(normalize.SIMPLIFIED | normalize.UNIFIED),
+        "simplified": _pairs(normalize.SIMPLIFIED | normalize.UNIFIED | normalize.SUBSCRIPTS),
+        "marks": _pairs(normalize.MARKS),
         "space": ranges(str.isspace),
         "spacer": ranges(lambda char: unicodedata.category(char) == "Zs"),
         "alphabetic": ranges(cells.is_alphabetic),
@@ -166,6 +167,7 @@ def rules() -> dict[str, Any]:
         "max_word": windows.MAX_WORD,
         "abbreviation": javascript(edges.ABBREVIATION.pattern),
         "closer_of": edges.CLOSER_OF,
+        "half_width": _pairs(edges.HALF_WIDTH),
         "either": "".join(sorted(edges.EITHER)),
         "kept_last": "".join(sorted(edges.KEPT_LAST)),
         "line_breaks": cells.LINE_BREAKS,

@@ -11,7 +11,7 @@ import { Lexicon } from "./lexicon.js";
 import { Memory } from "./memory.js";
 import { unzipped } from "./packed.js";
 import { Selection } from "./selection.js";
-import { codesOf, stringOf, TextRules, withWholeWords } from "./text.js";
+import { codesOf, stringOf, TextRules } from "./text.js";
 import { vocabulary } from "./vocabulary.js";
 
 const KIND = "cige model", VERSION = 1, LEXICON_VERSION = 2;
@@ -222,7 +222,7 @@ export class NER {
         const edges = label && this.rules.trimmed(x.codes, span.start, span.end), score = selection.score(span.score);
         if (edges && score >= selection.minScore) x.spans.push({ start: edges[0], end: edges[1], label, score });
       }
-      x.spans = withWholeWords(x.codes, x.spans, x.isClosed, selection.maxLengths);
+      x.spans = this.rules.withWholeEdges(x.codes, x.spans, x.isClosed, selection.maxLengths);
     });
   }
 

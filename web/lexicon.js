@@ -36,12 +36,12 @@ export class Lexicon {
     const found = new Map();
     for (const word of words) {
       if (typeof word !== "string") throw new Error(`words: expected strings, got ${typeof word}`);
-      const codes = this.rules.normalize(codesOf(word)), text = stringOf(codes);
+      const normal = this.rules.normalize(codesOf(word)), codes = this.rules.foldMarks(normal), text = stringOf(codes);
       const isSound = codes.length >= 2 && codes.length <= this.rules.json.max_word_chars;
       const isControl = codes.some((c) => c < 32 || c === 0x7f || c === 0x2028 || c === 0x2029 || c === 0xfffd);
       if (!isSound || isControl || this.rules.isSpace(codes[0]) || this.rules.isSpace(codes.at(-1)))
         throw new Error(`words: ${JSON.stringify(word)} cannot be a word; expected 2 to ${this.rules.json.max_word_chars} characters without blanks at the edges`);
-      found.set(text, { text, codes, label: (Object.hasOwn(labels, word) ? labels[word] : null) ?? null, base: this.#number(codes) });
+      found.set(text, { text, codes, label: (Object.hasOwn(labels, word) ? labels[word] : null) ?? null, base: this.#number(normal) });
     }
     return [...found.values()];
   }
@@ -69,9 +69,10 @@ export class Lexicon {
     const shown = new Set(own.map((word) => word.base));
     let rows = this.#walk(codes).filter(([, , id]) => !this.hidden.has(id) || shown.has(id));
     const nBaseRows = rows.length;
+    const marked = own.length ? this.rules.foldMarks(codes) : codes;
     own.forEach((word, k) => {
-      for (let at = codes.indexOf(word.codes[0]); at >= 0; at = codes.indexOf(word.codes[0], at + 1))
-        if (word.codes.every((c, i) => codes[at + i] === c)) rows.push([at, at + word.codes.length, this.nBase + k]);
+      for (let at = marked.indexOf(word.codes[0]); at >= 0; at = marked.indexOf(word.codes[0], at + 1))
+        if (word.codes.every((c, i) => marked[at + i] === c)) rows.push([at, at + word.codes.length, this.nBase + k]);
     });
     if (rows.length > nBaseRows) rows.sort((a, b) => a[0] - b[0] || a[1] - b[1] || a[2] - b[2]);
     const isCut = (place) => place > 0 && place < codes.length && kind(codes[place]) && kind(codes[place]) === kind(codes[place - 1]);

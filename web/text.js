@@ -9,6 +9,7 @@ export class TextRules {
     for (const [from, to] of json.simplified) all.set(from, to);
     this.fold = folder(own);
     this.normalize = folder(all);
+    this.foldMarks = folder(new Map(json.marks));
     this.isSpace = membership(json.space);
     this.isSpacer = membership(json.spacer);
     this.isAlphabetic = membership(json.alphabetic);
@@ -20,6 +21,7 @@ export class TextRules {
     this.abbreviation = new RegExp(json.abbreviation, "gu");
     this.closerOf = new Map(Object.entries(json.closer_of).map(([a, b]) => [code(a), code(b)]));
     this.openerOf = new Map([...this.closerOf].map(([a, b]) => [b, a]));
+    this.halfWidth = folder(new Map(json.half_width));
     for (const name of ["either", "kept_last", "line_breaks", "commas"]) this[name] = new Set(codesOf(json[name]));
     this.comma = code(json.read_space_as);
     this.apart = code(json.set_apart_by);
@@ -173,40 +175,61 @@ export class TextRules {
   #mayBegin(codes, start, end) {
     const own = codes[start];
     if (!this.isOutsideNames(own)) return true;
-    if (this.closerOf.has(own)) return hasPartner(codes.subarray(start, end), own, this.closerOf.get(own));
+    if (this.closerOf.has(own)) return this.#hasPartner(codes.subarray(start, end), this.closerOf.get(own));
     return this.either.has(own) && codes.subarray(start + 1, end).includes(own);
   }
 
   #mayEnd(codes, start, end) {
     const own = codes[end - 1];
     if (!this.isOutsideNames(own) || this.kept_last.has(own)) return true;
-    if (this.openerOf.has(own)) return hasPartner(codes.slice(start, end).reverse(), own, this.openerOf.get(own));
+    if (this.openerOf.has(own)) return this.#hasPartner(codes.slice(start, end).reverse(), this.openerOf.get(own));
     if (this.either.has(own)) return codes.subarray(start, end - 1).includes(own);
     if (own === code("*")) return start === 0 || codes[start - 1] !== code("*");
     if (own !== code(".") && own !== code("．")) return false;
     const from = Math.max(start, end - 8), first = Math.max(0, from - 1); // what stands before it is looked at too
     return matches(this.abbreviation, codes.subarray(first, end), from - first).length > 0;
   }
-}
 
-// As tagging/edges.py: edges that split a Latin word are moved outwards; of spans that overlap then, the more probable
-// ones stay. A span that would reach into what is closed, or become too long, stays as it is.
-export function withWholeWords(codes, spans, isClosed = null, maxLengths = {}) {
-  let isMoved = false;
-  const moved = spans.map((span) => {
-    let { start, end } = span;
+  // Whether the counterpart `other` of the mark that comes first is behind it, in either width.
+  #hasPartner(codes, other) {
+    const [own, ...more] = this.halfWidth(codes), [counterpart] = this.halfWidth(Uint32Array.of(other));
+    let depth = 1;
+    return more.some((c) => (depth += (c === own) - (c === counterpart)) === 0);
+  }
+
+  // As tagging/edges.py: edges that split a Latin word, or leave out the bracket whose counterpart is inside, are moved
+  // outwards; of spans that overlap then, the more probable ones stay. A span that would reach into what is closed, or
+  // become too long, stays as it is.
+  withWholeEdges(codes, spans, isClosed = null, maxLengths = {}) {
+    let isMoved = false;
+    const moved = spans.map((span) => {
+      const { start, end } = this.#wholeEdges(codes, span);
+      if (start === span.start && end === span.end) return span;
+      if (end - start > (maxLengths?.[span.label] ?? Infinity) || this.#isEntered(isClosed, span, start, end)) return span;
+      isMoved = true;
+      return { ...span, start, end };
+    });
+    if (!isMoved) return spans;
+    const kept = [];
+    for (const span of moved.sort((a, b) => b.score - a.score))
+      if (kept.every((other) => span.end <= other.start || other.end <= span.start)) kept.push(span);
+    return kept.sort((a, b) => a.start - b.start);
+  }
+
+  // Whether a span that grows to [start, end) reaches into what is closed.
+  #isEntered(isClosed, span, start, end) {
+    return isClosed && (isClosed.subarray(start, span.start).includes(1) || isClosed.subarray(span.end, end).includes(1));
+  }
+
+  #wholeEdges(codes, { start, end }) {
     while (splitsWord(codes, start)) start--;
     while (splitsWord(codes, end)) end++;
-    if (start === span.start && end === span.end) return span;
-    if (end - start > (maxLengths?.[span.label] ?? Infinity) || isClosed?.subarray(start, end).includes(1)) return span;
-    isMoved = true;
-    return { ...span, start, end };
-  });
-  if (!isMoved) return spans;
-  const kept = [];
-  for (const span of moved.sort((a, b) => b.score - a.score))
-    if (kept.every((other) => span.end <= other.start || other.end <= span.start)) kept.push(span);
-  return kept.sort((a, b) => a.start - b.start);
+    for (let opener; end < codes.length && (opener = this.openerOf.get(codes[end])); end++)
+      if (!this.#hasPartner(codes.slice(start, end + 1).reverse(), opener)) break;
+    for (let closer; start > 0 && (closer = this.closerOf.get(codes[start - 1])); start--)
+      if (!this.#hasPartner(codes.subarray(start - 1, end), closer)) break;
+    return { start, end };
+  }
 }
 
 function splitsWord(codes, place) {
@@ -272,11 +295,6 @@ function firstEndingAfter(stretches, start) {
     else high = middle;
   }
   return low;
-}
-
-function hasPartner(codes, own, other) {
-  let depth = 0;
-  return codes.some((c) => (depth += (c === own) - (c === other)) === 0);
 }
 
 // Maps code points one by one; a lone surrogate becomes U+FFFD.

@@ -67,3 +67,15 @@ def test_errors_in_texts_with_lone_surrogates_are_written_escaped(run, model, tm
     code, _, err = run("evaluate", "--model", model, "--data", labelled, "--errors", errors)
     assert code == 0, err
     assert json.loads(errors.read_text(encoding="utf-8").splitlines()[0])["text"] == "\ud83d好"
+
+
+def test_labels_of_words_of_your_own_are_scored(run, model, tmp_path):
+    write_sentences(tmp_path / "plants.jsonl", [Sentence("李明种贺兰草", (Span(3, 6, "PLANT"),))])
+    (tmp_path / "words.txt").write_text("贺兰草\tPLANT\tforce\n", encoding="utf-8")
+    argv = ["--model", model, "--data", tmp_path / "plants.jsonl"]
+    code, out, _ = run("evaluate", *argv, "--lexicon-add", tmp_path / "words.txt", "--data-labels-only", "--json")
+    assert code == 0 and json.loads(out)["f1"] == 1.0
+    code, _, err = run("evaluate", *argv)
+    assert code == 2 and "no label of the model for PLANT" in err
+    code, out, _ = run("user-words", *argv, "--gazetteer", tmp_path / "words.txt", "--json")
+    assert code == 0 and {trial["words"]: trial["f1"] for trial in json.loads(out)}["none"] == 0.0

@@ -63,3 +63,8 @@ def test_the_division_is_the_best_of_all(case: tuple[int, list[tuple[int, int]]]
 
     got = fewest_words(n, places)
     assert got in divisions(0) and cost(got) == min(map(cost, divisions(0)))
+
+
+def test_listed_words_are_found_with_marks_of_either_width() -> None:
+    assert found("上衣(新款)", P=["上衣（新款）"]) == [("上衣(新款)", ("P",))]
+    assert found("上衣（新款）", P=["上衣(新款)"]) == [("上衣（新款）", ("P",))]

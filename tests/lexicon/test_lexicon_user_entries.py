@@ -141,3 +141,52 @@ def test_words_with_labels_of_older_versions_are_kept(lexicon, tmp_path, label):
     assert entries(Lexicon.load(tmp_path / "lexicon")) == [("江大桥", label, "force"), ("南京大桥", label, "evidence")]
     with pytest.raises(LexiconError, match="not a label"):
         lexicon.add_entries(*old.added)
+
+
+@pytest.mark.parametrize(
+    ("word", "other"),
+    [
+        ("西门子（中国）", "西门子(中国)"),
+        ("Levi's", "Levi’s"),
+        ("黑神话：悟空", "黑神话:悟空"),
+        ("维生素B₁₂", "维生素Ｂ12"),
+        ("iPhone 17", "iPhone\u00a017"),
+    ],
+)
+@pytest.mark.parametrize("mode", ["evidence", "force"])
+def test_it_does_not_matter_which_marks_were_typed(lexicon, word, other, mode):
+    for own, found in ((word, other), (other, word)):
+        lexicon.add(own, label="X", mode=mode)
+        text = f"在{found}，在{own}"
+        places = [[1, 1 + len(word)], [3 + len(word), 3 + 2 * len(word)]]
+        assert [row[:2] for row in lexicon.match(text).tolist()] == places
+        assert [[span.start, span.end] for span in lexicon.snapshot().rules(text).forced] == places * (mode == "force")
+        assert own in lexicon and found in lexicon
+        lexicon.add(found, label="Y")
+        assert [entry.label for entry in lexicon.user_entries] == ["Y"], "one word, which is added again"
+        lexicon.remove(found)
+        assert lexicon.user_words == () and own not in lexicon
+
+
+def test_a_base_word_with_marks_is_found_as_it_is_written_and_comes_back_with_the_users_word():
+    lexicon = Lexicon.from_words(["西门子（中国）"])
+    assert matched(lexicon, "西门子（中国）") == ["西门子（中国）"] and matched(lexicon, "西门子(中国)") == []
+    lexicon.remove("西门子（中国）")
+    assert matched(lexicon, "西门子（中国）") == []
+    lexicon.add("西门子（中国）")
+    assert lexicon.match("西门子（中国）").tolist() == [[0, 7, 0], [0, 7, 1]]
+    lexicon.add("西门子(中国)", mode="block")
+    assert lexicon.match("西门子（中国）").tolist() == []
+
+
+def test_the_words_of_a_dict_have_the_mode_of_the_call(lexicon):
+    lexicon.add({"江大桥": "ROAD", "市": "SUFFIX"}, mode="force")
+    lexicon.add({"市长江": None}, mode="block", inside=True)
+    assert entries(lexicon) == [
+        ("江大桥", "ROAD", "force"), ("市", "SUFFIX", "force"), ("市长江", None, "block_exact"),
+    ]  # fmt: skip
+    with pytest.raises(LexiconError, match="without a label"):
+        lexicon.add({"南京大桥": None}, mode="force")
+    with pytest.raises(LexiconError, match="a dict has its own labels"):
+        lexicon.add({"南京大桥": "ROAD"}, label="PLACE", mode="force")
+    assert "南京大桥" not in lexicon

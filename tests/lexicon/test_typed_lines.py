@@ -20,7 +20,7 @@ from cige.lexicon.typed_lines import (
 from cige.lexicon.user_word import BAD_LABEL, BLOCKED_LABEL, NO_LABEL, NO_MODE, UserWord
 from cige.lexicon.word_rules import CONTROL
 from cige.lexicon.words_file import CONTRADICTION, WRONG_SEPARATOR, read_words
-from cige.text.normalize import normalize
+from cige.text.normalize import normalize, normalize_word
 
 WORDS = [
     UserWord("贺兰草", "PRODUCT"),
@@ -281,7 +281,7 @@ def test_a_word_with_a_quote_is_one_where_quotes_mean_nothing(tmp_path):
 def test_other_separators_of_csv(tmp_path, mark, header):
     text = header + '贺兰草;PRODUCT\n"云雀;科技";COMPANY\n沙葱;\n'
     found = read_named(tmp_path, "w.csv", text.replace(";", mark))
-    words = [UserWord("贺兰草", "PRODUCT"), UserWord(f"云雀{normalize(mark)}科技", "COMPANY"), UserWord("沙葱")]
+    words = [UserWord("贺兰草", "PRODUCT"), UserWord(f"云雀{normalize_word(mark)}科技", "COMPANY"), UserWord("沙葱")]
     assert (found.user_words, found.report.format, found.report.n_refused) == (words, "csv", 0)
     assert read_named(tmp_path, "w.txt", "贺兰草;牛\n").words == ["贺兰草;牛"]
     assert read_named(tmp_path, "w.csv", "贺兰草;牛\n沙葱\n").words == ["贺兰草;牛", "沙葱"]

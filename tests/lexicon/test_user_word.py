@@ -104,3 +104,10 @@ def test_labels_of_older_versions_are_still_read(label):
     assert changes.added == (UserWord("贺兰草", label, "force"),)
     with pytest.raises(LexiconError, match="not a label"):
         UserChanges.from_dict(saved | {"labels": {"贺兰草": "*"}}, source="user.json")
+
+
+def test_a_word_with_an_invisible_character_at_its_edge_is_refused_but_a_saved_one_is_read():
+    for text in ("\ufeff贺兰草", "贺兰草\u200b", "\u200e贺兰草"):
+        assert reason_to_refuse_user_word(UserWord(text)) == "invisible character at the edge"
+        assert reason_to_refuse_user_word(UserWord(text), was_saved=True) is None
+    assert reason_to_refuse_user_word(UserWord("👨\u200d👩")) is None

@@ -249,3 +249,22 @@ def test_the_report_names_the_columns_that_were_not_read(tmp_path):
     assert "columns that were not read: 编号, 别名, 权重 (those that are: word" in str(report)
     table = "词,类型\n毕利书柜,PRODUCT\n"
     assert "not read" not in str(read_words(write(tmp_path, table, "b.csv"), spaces=True).report)
+
+
+def test_words_of_a_user_that_differ_by_the_width_of_marks_are_duplicates(tmp_path):
+    path = write(tmp_path, "西门子（中国）\n西门子(中国)\n")
+    found = read_words(path, spaces=True)
+    assert found.words == ["西门子(中国)"] and found.report.reasons == {"duplicate": 1}
+    of_model = read_words(path, spaces=True, pairs=True)
+    assert of_model.words == ["西门子（中国）", "西门子(中国)"], "the words of a model are those of its vectors"
+
+
+def test_duplicates_do_not_hide_other_refused_lines_from_the_report(tmp_path):
+    lines = ["南京", *["南京"] * 50, "市", *["南京"] * 50, "长\x00江", "市"]
+    shown = str(read_words(write(tmp_path, "\n".join(lines))).report).splitlines()
+    assert [line for line in shown if line.startswith("  line ") and "duplicate" not in line] == [
+        "  line 52: '市': single character",
+        "  line 103: '长\\x00江': control character or line separator",
+        "  line 104: '市': single character",
+    ]
+    assert shown[4].startswith("  line 2: ") and shown[-1] == "  ... and 93 more"

@@ -279,3 +279,18 @@ def test_words_can_be_read_while_a_change_is_made(path, monkeypatch):
     gate.set()
     change.join(60)
     assert store.current().version == 2
+
+
+def test_a_word_is_removed_with_whichever_marks_it_was_added(path):
+    store = WordStore([start()], path)
+    store.add([UserWord("西门子（中国）", "ORG")])
+    store.add([UserWord("西门子(中国)", "X")])
+    assert words(store)[-1:] == [("西门子(中国)", "X", "evidence")] and len(words(store)) == 2
+    path.write_text(path.read_text(encoding="utf-8").replace("(中国)", "（中国）"), encoding="utf-8")  # as of old
+    store = WordStore([start()], path)
+    store.add([UserWord("西门子(中国)", "Y")])
+    assert words(store)[-1:] == [("西门子(中国)", "Y", "evidence")] and len(words(store)) == 2
+    path.write_text(path.read_text(encoding="utf-8").replace("(中国)", "（中国）"), encoding="utf-8")
+    store = WordStore([start()], path)
+    store.remove(["西门子(中国)"])
+    assert len(words(store)) == 1 and store.current().removed == []

@@ -5,6 +5,7 @@ import pytest
 import cige
 from cige.entities.entity import Entity
 from cige.errors import ModelError
+from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.user_word import UserWord
 from cige.tagging.consistency import names_to_look_for
 
@@ -84,3 +85,11 @@ def test_what_it_does_not_go_with(ner):
 
     with pytest.raises(ModelError, match="Wordless reads the words of its own vocabulary"):
         Wordless()(TEXT, consistent=True)
+
+
+def test_a_name_with_other_marks_is_the_same_name():
+    text = "西门子（中国）到了。西门子(中国)走了。"
+    assert looked_for(text, ("西门子（中国）", "ORG", 0.9, 0)) == [UserWord("西门子(中国)", "ORG")]
+    own = Lexicon.from_words(["甲乙"])
+    own.add("西门子（中国）", label="CLIENT")
+    assert looked_for(text, ("西门子（中国）", "CLIENT", 0.9, 0), own=own.user_words) == []

@@ -120,3 +120,8 @@ def test_an_open_part_overlaps_nothing_closed(text):
 def test_no_letter_or_digit_is_taken_off():
     """`trimmed` looks no further at a span that begins and ends with one."""
     assert not [char for char in map(chr, range(0x110000)) if char.isalnum() and is_outside_names(char)]
+
+
+def test_brackets_of_different_widths_are_a_pair():
+    assert cut("上海医药(集团）") == "上海医药(集团）" and cut("（中国)银行") == "（中国)银行"
+    assert cut("上海医药［集团)") == "上海医药［集团"

@@ -115,3 +115,18 @@ def test_a_fifth_of_the_labels_is_wrong():
     assert [w.text for w in wrong] == [w.text for w in words]
     assert sum(a != b for a, b in zip(words, wrong, strict=True)) == 20
     assert {w.label for w in wrong} == {None, "X", "Y", "Z"} and with_wrong_labels(words, ["X"], seed=0) == words
+
+
+def test_labels_that_only_user_words_have_are_scored(ner):
+    sentences = [Sentence("张三在贺兰草", (Span(3, 6, "PLANT"),)), Sentence("沙葱", (Span(0, 2, "PLANT"),))]
+    words = [UserWord("贺兰草", "PLANT", "force")]
+    own = ner.with_words(words)
+    assert "PLANT" in evaluate(own, sentences).labels
+    scores = evaluate(own, sentences, data_labels_only=True).report.per_type["PLANT"]
+    assert (scores.n_correct, scores.n_gold, scores.n_predicted) == (1, 2, 1)
+    none = evaluate(ner, sentences, data_labels_only=True, word_labels=["PLANT"]).report.per_type["PLANT"]
+    assert (none.n_correct, none.n_gold) == (0, 2)
+    trials = {trial.name: trial.report for trial in user_word_trials(ner, sentences, gazetteers={"plants": words})}
+    assert trials["none"].recall == 0 and trials["plants"].recall == 0.5
+    with pytest.raises(DataError, match="no label of the model for PLANT"):
+        user_word_trials(ner, sentences, gazetteers={"plants": ["贺兰草"]})

@@ -15,6 +15,7 @@ from cige.data.sentence import Span
 from cige.data.tags import allowed_transitions, tag_set, tags_to_spans
 from cige.entities.label_facts import LabelFacts
 from cige.lattice.lattice import Lattice
+from cige.lexicon.rules import ForcedSpan, Rules
 from cige.nn.crf_numpy import NumpyCRF
 from cige.tagging.prediction import decode_spans, predict_spans
 
@@ -138,3 +139,21 @@ def test_prediction_batches_change_nothing(ner):
     together = predict_spans(ner.model, lattices, batch_size=20)
     apart = predict_spans(ner.model, lattices, batch_size=20, max_pairs=1)
     assert [[(s.start, s.end) for s in x] for x in together] == [[(s.start, s.end) for s in x] for x in apart]
+
+
+@pytest.mark.parametrize(
+    ("rules", "expected"),
+    [
+        (Rules(), [(3, 11)]),
+        (Rules(forced=(ForcedSpan(0, 2, "X"),)), [(0, 2), (3, 11)]),
+        (Rules(forced=(ForcedSpan(10, 13, "X"),)), [(3, 10), (10, 13)]),
+        (Rules(blocked=((0, 2),)), [(3, 11)]),
+        (Rules(typed=(ForcedSpan(3, 11, "Y"),)), [(3, 11)]),
+    ],
+)
+def test_an_entity_gets_the_bracket_that_it_lacks_beside_a_users_rules_too(rules, expected):
+    text, of_model = "甲方在红杉（有限伙伴）签名", model("BMES")
+    emissions = emissions_of(of_model, [*"OOO", "B-X", *["M-X"] * 5, "E-X", *"OOO"])
+    lattice = Lattice(text, np.empty((0, 3), np.int32), 0, rules=rules)
+    (found,) = decode_spans(of_model, emissions, [lattice])
+    assert [(span.start, span.end) for span in found] == expected

@@ -8,7 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cige.text.normalize import SIMPLIFIED, UNIFIED, WIDTH, Folding, fold_width, normalize
+from cige.text.normalize import (
+    MARKS,
+    SIMPLIFIED,
+    SUBSCRIPTS,
+    UNIFIED,
+    WIDTH,
+    Folding,
+    fold_marks,
+    fold_width,
+    normalize,
+    normalize_word,
+)
 
 
 @pytest.mark.parametrize(
@@ -26,6 +37,8 @@ from cige.text.normalize import SIMPLIFIED, UNIFIED, WIDTH, Folding, fold_width,
         ("\uf90a\ufa12\U0002f800", "金晴丽"),
         ("GPT\u20114o，F\u2010150，\u22125度", "GPT-4o，F-150，-5度"),
         ("唐纳德・特朗普，安格拉‧默克尔，A･B", "唐纳德·特朗普，安格拉·默克尔，A·B"),
+        ("埃隆⋅马斯克，埃隆∙马斯克", "埃隆·马斯克，埃隆·马斯克"),
+        ("维生素B₁₂，PM₂.₅，10²", "维生素B12，PM2.5，10²"),
     ],
 )
 def test_folds(text: str, expected: str) -> None:
@@ -52,7 +65,7 @@ def test_text_that_nothing_changes_in_is_returned_as_it_is(compile_after: int) -
     assert Folding(WIDTH, compile_after=compile_after)(traditional) is traditional
 
 
-@pytest.mark.parametrize("changes", [WIDTH, WIDTH | SIMPLIFIED | UNIFIED])
+@pytest.mark.parametrize("changes", [WIDTH, MARKS, WIDTH | SIMPLIFIED | UNIFIED | SUBSCRIPTS])
 def test_the_pattern_finds_what_is_looked_up(changes: dict[str, str]) -> None:
     text = "".join(map(chr, range(0x30000)))
     by_pattern, looked_up = Folding(changes, compile_after=0), Folding(changes, compile_after=len(text))
@@ -76,6 +89,28 @@ def test_no_character_is_folded_twice() -> None:
     changed = {a: b for a, b in folded.items() if a != b and b != "\ufffd"}
     assert len(changed) > 4200
     assert not set(changed) & set(changed.values())
+
+
+@given(st.text("（）()：:，,；;！!？?“”‘’\"'–-•·\u00a0\u2009 上海", max_size=20))
+def test_marks_of_words_are_folded_once_and_stay_as_they_are_in_texts(text: str) -> None:
+    assert normalize(text) == text
+    folded = normalize_word(text)
+    assert folded == fold_marks(text) and len(folded) == len(text)
+    assert fold_marks(folded) == normalize(folded) == folded
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        ("上海医藥（集團）", "上海医药(集团)"),
+        ("Levi’s", "Levi's"),
+        ("iPhone\u00a017\u2009Pro\u202fMax", "iPhone 17 Pro Max"),
+        ("埃隆•马斯克", "埃隆·马斯克"),
+        ("黑神话：悟空", "黑神话:悟空"),
+    ],
+)
+def test_the_form_of_a_users_word(word: str, expected: str) -> None:
+    assert normalize_word(word) == expected
 
 
 def test_every_radical_is_a_character_of_its_own_shape() -> None:

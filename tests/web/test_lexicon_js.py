@@ -21,3 +21,10 @@ def test_words_that_objects_have_as_properties_have_no_label():
     assert done.returncode == 0, done.stderr
     expected = [[["constructor", None], ["贺兰草", None]], [["toString", None], ["贺兰草", "ORG"]]]
     assert json.loads(done.stdout) == expected
+
+
+def test_words_that_differ_by_marks_are_one_word():
+    command = [NODE, Path(__file__).with_name("lexicon.mjs"), WEB / "lexicon.js"]
+    done = subprocess.run(command, input=json.dumps([["黑神话：悟空", "黑神话:悟空"]]), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == [[["黑神话:悟空", None]]]

@@ -8,10 +8,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from web_build import WEB
+from web_build import WEB, build
 
 from cige.entities.label_facts import LabelFacts
-from cige.tagging.edges import with_whole_words
+from cige.tagging.edges import with_whole_edges
 from cige.tagging.prediction_model import ScoredSpan
 from cige.tagging.selection import Request, select
 
@@ -31,14 +31,14 @@ TEXT = "去Yellowstone National Park玩"  # of which a model found the first wor
 def test_latin_words_are_completed_by_the_lengths_of_the_types_that_are_asked_for(label):
     facts = {**FACTS.to_manifest(), "labels": LABELS}
     spans = [{"start": 1, "end": 23, "label": label, "score": 0.5}]
-    given = json.dumps({"facts": facts, "requests": REQUESTS, "text": TEXT, "spans": spans})
+    given = json.dumps({"rules": build.rules(), "facts": facts, "requests": REQUESTS, "text": TEXT, "spans": spans})
     command = [NODE, Path(__file__).with_name("selection.mjs"), WEB / "selection.js", WEB / "text.js"]
     done = subprocess.run(command, input=given, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     for request, answer in zip(REQUESTS, json.loads(done.stdout), strict=True):
         limits = select(Request.of(**request), LABELS, FACTS).max_lengths(FACTS.max_lengths)
         assert answer["lengths"] == limits, request
-        whole = with_whole_words(TEXT, [ScoredSpan(1, 23, label, 0.5)], max_lengths=limits)
+        whole = with_whole_edges(TEXT, [ScoredSpan(1, 23, label, 0.5)], max_lengths=limits)
         assert answer["whole"] == [[span.start, span.end] for span in whole], request
     lengths = [answer["lengths"].get("SCENE") for answer in json.loads(done.stdout)]
     assert lengths[0] == 12 and lengths[1] == 30  # a scene that is reported as a location may be as long as one

@@ -10,7 +10,7 @@ import pytest
 from web_build import WEB, build
 
 from cige.entities.label_facts import LabelFacts
-from cige.tagging.edges import trimmed, with_whole_words
+from cige.tagging.edges import trimmed, with_whole_edges
 from cige.tagging.prediction_model import ScoredSpan
 from cige.tagging.windows import read_window, windows_of
 from cige.text.closed import closed_stretches
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(NODE is None, reason="no node (apt-get install n
 PIECES = (
     *("北京", "長江大橋", "王小明", "𠮷野家", "ＡＢＣ", "Inc.", "U.S.A.", "iPhone 15", "３．１４", "😀"),
     *("👨‍👩‍👧", "1️⃣", "🇨🇳", "\t", " ", "  ", "\u3000", "\r\n", "\n", "\u2028", "\x85", "\x00", "\ufeff"),
-    *("\ud800", "\udc00", "\u200b", "\ufffd", "。", "！”", "，", ",", "、", "…", "《", "》", "(", ")", "“"),
+    *("\ud800", "\udc00", "\u200b", "\ufffd", "。", "！”", "，", ",", "、", "…", "《", "》", "(", ")", "（", "）", "“"),
     *("”", "'", '"', "*", "**", "`", ".", "-", "@", "＠", "_", "https://zh.wikipedia.org/wiki/北京?x=1"),
     *("www.baidu.com", "t.cn/zQaV", "a.b@pku.edu.cn", "np.zeros()", "MAX_SIZE", "/usr/local/bin"),
     *("C:\\Users\\li", "<br/>", "<!-- x -->", "```\nx\n```", "my_func_1", "@张三", "٣", "é", "ß", "й"),
@@ -118,13 +118,13 @@ def test_the_edges_of_entities_are_equal(answers):
         assert [found and tuple(found) for found in answer["trimmed"]] == expected, text
 
 
-def test_latin_words_are_completed_alike(answers):
+def test_latin_words_and_brackets_are_completed_alike(answers):
     n_moved = 0
     for text, answer in answers:
         spans = [
-            ScoredSpan(k, min(k + 2, len(text)), "X", (k * 7 % 11) / 11) for k in range(0, len(text), 3)
+            ScoredSpan(k, min(k + 2 + k % 2, len(text)), "X", (k * 7 % 11) / 11) for k in range(0, len(text), 3)
         ]  # as read_texts.mjs makes them
-        whole = [(span.start, span.end) for span in with_whole_words(text, spans)]
+        whole = [(span.start, span.end) for span in with_whole_edges(text, spans)]
         assert [tuple(span) for span in answer["whole"]] == whole, text
         n_moved += len(whole) < len(spans)
     assert n_moved > 100

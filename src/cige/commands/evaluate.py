@@ -95,7 +95,7 @@ def run(args: argparse.Namespace) -> None:
     sentences = read_sentences(args.data, repair=args.repair, nested=nested)
     labels = read_label_map(args, sentences, args.data)
     train = read_sentences(args.train, repair=args.repair, nested=nested) if args.train else None
-    check_labels(ner, sentences, labels, args.data, types=args.types)
+    check_labels(ner, sentences, labels, args.data, types=args.types, word_labels=ner.word_labels)
     options = {} if args.types == "fine" else {"types": args.types}
     options |= {"data_labels_only": args.data_labels_only, "batch_size": args.batch_size}
     result = evaluate(ner, sentences, labels=labels, train=train, **options)

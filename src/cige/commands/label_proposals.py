@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from cige.errors import DataError
@@ -57,16 +57,25 @@ def labels_option(mapping: Mapping[str, str]) -> str:
 
 
 def check_labels(
-    finder: EntityFinder, sentences: Sequence[Sentence], mapping: Mapping[str, str], path: str, *, types: str = "fine"
+    finder: EntityFinder,
+    sentences: Sequence[Sentence],
+    mapping: Mapping[str, str],
+    path: str,
+    *,
+    types: str = "fine",
+    word_labels: Collection[str] = (),
 ) -> None:
-    """Raise a DataError, with the option to add, if the model has no label for one of the data."""
+    """Raise a DataError, with the option to add, if neither the model nor a word has a label of the data.
+
+    `word_labels` are the labels of the words with which the data is read.
+    """
     from cige.tagging.selection import Request, select
 
     known = set(finder.labels)
     if types == "coarse":
         known = set(select(Request.of(types="coarse"), finder.labels, finder.label_facts).families)
     labels = {span.label for sentence in sentences for span in sentence.spans}
-    unknown = sorted(label for label in labels - known if label not in mapping)
+    unknown = sorted(label for label in labels - known - {*word_labels} if label not in mapping)
     if not unknown:
         return
     proposals = propose(unknown, known)

@@ -67,8 +67,9 @@ def run(args: argparse.Namespace) -> None:
     sentences = read_sentences(args.data, repair=args.repair, nested=nested)
     train = read_sentences(args.train, repair=args.repair, nested=nested) if args.train else None
     labels = parse_label_map(args.labels, may_drop=True)
+    of_lists = {word.label for listed in lists.values() for word in listed.user_words if word.label is not None}
     for ner in ners.values():
-        check_labels(ner, sentences, labels, args.data)
+        check_labels(ner, sentences, labels, args.data, word_labels={*of_lists, *ner.word_labels})
     with_labels = any(ner.read_word_labels for ner in ners.values())  # the same rows for all models
     trials = {
         name: user_word_trials(

@@ -216,7 +216,7 @@ class Lexicon:
 
         `add("小米", "华为", label="COMPANY")`, or the same with a list of words, adds words with one label and mode.
         `add({"小米": "COMPANY"})`, a list of `UserWord`s, or a DataFrame with the columns word, label and mode adds
-        words with labels of their own.
+        words with labels of their own. `mode` may also be given with a dict; UserWords and tables have their own modes.
 
         Words may contain spaces and punctuation ("iPhone 15 Pro"). A word that has already been added keeps its place
         and gets the label and the mode of this call. In one call, a word that is given again with another label or mode
@@ -248,6 +248,9 @@ class Lexicon:
             if mode != BLOCK:
                 raise LexiconError(f"inside=True was given with mode {mode!r}; it says what mode 'block' leaves alone")
             mode = BLOCK_EXACT
+        if is_list and label is None and isinstance(words[0], Mapping):
+            self._add(usable((text, own_label, mode) for text, own_label, _ in each_user_word(words[0])))
+            return
         self._add(usable_alike(plain_strings(words[0]) if is_list else words, label, mode))  # type: ignore[arg-type]
 
     def add_entries(self, *words: UserWord) -> None:

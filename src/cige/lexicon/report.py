@@ -75,10 +75,19 @@ class LoadReport:
             names = visible(", ".join(self.ignored_columns))
             lines.append(f"  columns that were not read: {names} (those that are: word, label, mode and count)")
         lines += [f"  {n:,} x {reason}" for reason, n in sorted(self.reasons.items(), key=lambda item: -item[1])]
-        lines += [f"  line {line}: {text!r}: {reason}" for line, text, reason in self.refused[:N_SHOWN]]
+        lines += [f"  line {line}: {text!r}: {reason}" for line, text, reason in self._shown()]
         if self.n_refused > N_SHOWN:
             lines.append(f"  ... and {self.n_refused - N_SHOWN:,} more")
         return "\n".join(lines)
+
+    def _shown(self) -> list[Refusal]:
+        """The refused lines to show: as many of each reason as possible, so that duplicates do not hide the others."""
+        n_before: Counter[str] = Counter()
+        ranked = []
+        for refusal in self.refused:
+            ranked.append((n_before[refusal.reason], refusal))
+            n_before[refusal.reason] += 1
+        return sorted(refusal for _, refusal in sorted(ranked)[:N_SHOWN])
 
 
 @dataclass(kw_only=True)

@@ -16,7 +16,7 @@ from cige.lexicon.rules import NO_RULES, Rules, find_rules
 from cige.lexicon.user_batch import UserBatch, triples, user_batch
 from cige.lexicon.user_store import UserStore
 from cige.lexicon.user_word import BLOCKING, MODES, UserWord
-from cige.text.normalize import normalize
+from cige.text.normalize import fold_marks, normalize
 
 T = TypeVar("T")
 
@@ -136,9 +136,9 @@ class LexiconSnapshot:
         hidden = self.hidden
         if self.removed:
             modes = dict(zip(batch.words, (MODES[mode] for mode in batch.modes.tolist()), strict=True))
-            removed = {text: number for text, number in self._numbers(modes).items() if number in self.removed}
-            blocked = {number for text, number in removed.items() if modes[text] in BLOCKING}
-            hidden = hidden.difference(removed.values()) | blocked
+            again = [(number, modes[text]) for text in modes for number in self._removed_as.get(text, ())]
+            blocked = {number for number, mode in again if mode in BLOCKING}
+            hidden = hidden.difference(number for number, _ in again) | blocked
         user = self._user.with_batch(batch, merges=merges)
         return LexiconSnapshot(base=self._base, user=user, removed=self.removed, hidden=hidden)
 
@@ -156,6 +156,14 @@ class LexiconSnapshot:
         removed = self.removed.union(number for word, number in numbers.items() if word not in self._user)
         hidden = self.hidden | removed.intersection(numbers.values())
         return LexiconSnapshot(base=self._base, user=self._user.without(gone), removed=removed, hidden=hidden)
+
+    @cached_property
+    def _removed_as(self) -> dict[str, list[int]]:
+        """The text that a user's word has -> the ids of removed base words that it brings back."""
+        ids: dict[str, list[int]] = {}
+        for number in self.removed:
+            ids.setdefault(fold_marks(self._base.words[number]), []).append(number)
+        return ids
 
     def _numbers(self, words: Iterable[str]) -> dict[str, int]:
         """The ids of those words that are base words."""

@@ -23,7 +23,7 @@ from cige.lexicon.user_word import (
 )
 from cige.lexicon.word_blob import WordBlob
 from cige.lexicon.word_rules import CONTRADICTION, MAX_WORD_CHARS
-from cige.text.normalize import normalize
+from cige.text.normalize import normalize_word
 
 WordTriple = tuple[str, str | None, str]  # text, label and mode
 _AT_ONCE = 4096
@@ -36,7 +36,7 @@ class UserBatch:
     """Words as they were given, so some may be equal.
 
     Attributes:
-        words: the n words, normalised.
+        words: the n words, as by `normalize_word`.
         labels: uint32[n], indices in `names`, the first of which is None.
         modes: uint8[n], indices in MODES.
     """
@@ -148,8 +148,8 @@ def plain_strings(words: UserWords) -> list[str]:
         if all(isinstance(word, str) for word in listed):
             return listed  # type: ignore[return-value]
     raise LexiconError(
-        "add: label=, mode= and inside= are for strings, one by one or in a list; a dict, a table and UserWords have "
-        "their own, so leave these out"
+        "add: label=, mode= and inside= are for strings, one by one or in a list; a dict has its own labels, and a "
+        "table and UserWords also have their own modes, so leave these out"
     )
 
 
@@ -189,8 +189,8 @@ def _numbers(label: str | None, mode: str, numbers: dict[str | None, int], was_s
 
 
 def _normalised(texts: Sequence[str]) -> list[str]:
-    """Each text normalised; all at once if that is possible, which is faster."""
+    """Each text as by `normalize_word`; all at once if that is possible, which is faster."""
     joined = "\n".join(texts)
     if joined.count("\n") != len(texts) - 1:
-        return list(map(normalize, texts))
-    return normalize(joined).split("\n")
+        return list(map(normalize_word, texts))
+    return normalize_word(joined).split("\n")

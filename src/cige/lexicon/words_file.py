@@ -35,8 +35,8 @@ from cige.lexicon.typed_lines import (
     typed_entries,
 )
 from cige.lexicon.user_word import BAD_LABEL, Mode, UserWord, reason_to_refuse_user_word
-from cige.lexicon.word_rules import CONTRADICTION, DUPLICATE, MAX_WORD_CHARS, NOT_UTF8, reason_to_refuse
-from cige.text.normalize import normalize
+from cige.lexicon.word_rules import CONTRADICTION, DUPLICATE, INVISIBLE, MAX_WORD_CHARS, NOT_UTF8, reason_to_refuse
+from cige.text.normalize import normalize, normalize_word
 
 FORMATS = ("auto", "list", "counts", "pairs", "word2vec", *TYPED_FORMATS)
 NO_COUNT = "count missing or not a whole number"
@@ -49,8 +49,6 @@ _CSV_NAME = re.compile(r"\.csv(\.gz|\.xz)?$", re.IGNORECASE)
 _TSV_NAME = re.compile(r"\.tsv(\.gz|\.xz)?$", re.IGNORECASE)
 _JSONL_NAME = re.compile(r"\.(jsonl|ndjson)(\.gz|\.xz)?$", re.IGNORECASE)
 _COMMENT_BEHIND = re.compile(rb"[ \t]#(?=[ \t]|$).*")
-# Byte order marks and zero-width characters, which files that were joined or copied from a page have around words.
-_INVISIBLE = "\ufeff\u200b\u200e\u200f\u2060"
 # Parts of speech as jieba's dictionaries name them.
 _TAGGED = re.compile(rb"\S*[\x80-\xff]\S* [0-9]+ (a[dn]?|eng|n[gstz]?|nr(fg|t)?|v[dn]?|[bcdfgijlmopqrstuxyz])\s*")
 
@@ -60,7 +58,7 @@ class WordList:
     """Distinct words, normalised, in file order.
 
     Attributes:
-        words: the words.
+        words: the words; those of a user as by `normalize_word`.
         counts: one count per word, or None if the file has none.
         report: which lines were taken and which were refused.
         of_words: the label, or None, and the mode of each word.
@@ -155,6 +153,7 @@ def read_words(
     report = ReportBuilder(source=str(path), format=format)
     if declared is not None and has_another_delimiter(shown_lines[1:], declared):
         report.refuse(content_sample[0][0], shown(content_sample[0][1]), WRONG_SEPARATOR)
+    form = normalize_word if spaces and pairs is None else normalize
     of_word: dict[str, tuple[str | None, str]] = {}
     shared: dict[tuple[str | None, str], bool] = {}  # labels and modes, and whether ordinary words can have them
     interned: dict[tuple[str | None, str], tuple[str | None, str]] = {}
@@ -171,7 +170,7 @@ def read_words(
     for entry in entries:
         n_lines += 1
         try:
-            text = normalize(entry.raw.decode("utf-8").strip().strip(_INVISIBLE).strip())
+            text = form(entry.raw.decode("utf-8").strip().strip(INVISIBLE).strip())
         except UnicodeDecodeError:
             report.refuse(entry.line, shown(entry.raw), NOT_UTF8)
             continue

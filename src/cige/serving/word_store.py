@@ -18,7 +18,7 @@ from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.user_word import UserChanges, UserWord, reason_to_refuse_user_word
 from cige.lexicon.word_rules import CONTRADICTION
 from cige.serving.refusals import refused_word, shown
-from cige.text.normalize import normalize
+from cige.text.normalize import fold_marks, normalize, normalize_word
 
 MOST_LISTED = 10  # words in a message
 
@@ -71,8 +71,8 @@ class StoredWords:
     @property
     def removed(self) -> list[str]:
         """The words that users removed and have not added since."""
-        added = {word.text for word in self.changes.added}
-        return [word for word in self.changes.removed if word not in added]
+        added = {fold_marks(word.text) for word in self.changes.added}
+        return [word for word in self.changes.removed if fold_marks(word) not in added]
 
 
 class WordStore:
@@ -161,7 +161,7 @@ class WordStore:
         def change(now: StoredWords) -> UserChanges:
             if not wanted:
                 return now.changes
-            added = {word.text: word for word in now.changes.added} | {word.text: word for word in wanted}
+            added = {fold_marks(word.text): word for word in now.changes.added} | {word.text: word for word in wanted}
             if len(added) > self._max_words:
                 message = f"{len(added):,} words would be there; at most {self._max_words:,} may; remove some first"
                 raise LexiconFull(message, given=len(added), most=self._max_words)
@@ -187,9 +187,10 @@ class WordStore:
             if unknown := [word for word in wanted if not any(word in lexicon for lexicon in now.lexicons)]:
                 listed = ", ".join(map(shown, unknown[:MOST_LISTED]))
                 raise UnknownWords(f"cannot remove {listed}: not in the lexicon", words=listed, n_words=len(unknown))
-            added = {word.text: word for word in now.changes.added}
-            removed = [word for word in wanted if word not in added]  # and thus in a lexicon of the start
-            remaining = tuple(word for text, word in added.items() if text not in wanted)
+            added = {fold_marks(word.text): word for word in now.changes.added}
+            own = set(map(fold_marks, wanted))
+            removed = [word for word in wanted if fold_marks(word) not in added]  # and thus in a lexicon of the start
+            remaining = tuple(word for text, word in added.items() if text not in own)
             return UserChanges(remaining, (*now.changes.removed, *removed))
 
         return self._change(change, version)
@@ -269,7 +270,7 @@ def usable(words: Sequence[UserWord]) -> list[UserWord]:
     """The words in their normalised spelling; raises Refused, which names the first word that cannot be used or that is
     given again with another label or mode.
     """
-    wanted = [replace(word, text=normalize(word.text)) for word in words]
+    wanted = [replace(word, text=normalize_word(word.text)) for word in words]
     for word in wanted:
         if reason := reason_to_refuse_user_word(word):
             raise refused_word(word, reason)

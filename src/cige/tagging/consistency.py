@@ -11,7 +11,7 @@ from cige.entities.entity import Entity
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.user_word import UserWord, UserWords, reason_to_refuse_user_word
 from cige.tagging.selection import Selection
-from cige.text.normalize import normalize
+from cige.text.normalize import normalize_word
 
 SURE = 0.5
 """The minimum score of names whose other occurrences are searched. With 0.8 and 0.9, F1 on joined development sentences
@@ -69,13 +69,13 @@ def names_to_look_for(text: str, entities: Sequence[Entity], *, user_words: Coll
 
     Args:
         entities: sorted, not overlapping.
-        user_words: the user's own words, normalised; they are left out.
+        user_words: the user's own words, as a lexicon has them; they are left out.
     """
-    text = normalize(text)  # as words are matched, so that 臺灣 and 台湾 are one name
+    text = normalize_word(text)  # as words are matched, so that 臺灣 and 台湾 are one name
     scores: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     for entity in entities:
         if entity.score >= SURE and not entity.forced:
-            scores[normalize(entity.text)][entity.label] += entity.score
+            scores[normalize_word(entity.text)][entity.label] += entity.score
     words = []
     for name, of_labels in scores.items():
         word = UserWord(name, max(of_labels, key=lambda label: of_labels[label]))

@@ -1,4 +1,4 @@
-"""Edges: remove whitespace and punctuation from the beginning and the end of entities."""
+"""Edges: remove whitespace and punctuation from the beginning and the end of entities, and complete what they cut."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from cige.text.closed import Stretch, within
 
 CLOSER_OF = dict(zip("《〈「『【〔〖〘〚“‘（([{⟨«‹＜［｛", "》〉」』】〕〗〙〛”’）)]}⟩»›＞］｝", strict=True))
 _OPENER_OF = {closer: opener for opener, closer in CLOSER_OF.items()}
+HALF_WIDTH = dict(zip("（）［］｛｝＜＞", "()[]{}<>", strict=True))  # (集团） is a pair too
 EITHER = frozenset("\"'＂＇")  # quotation marks that open and close
 KEPT_LAST = frozenset("%％‰")
 ABBREVIATION = re.compile(
     r"(?:(?<![A-Za-z])[A-Za-z]|(?<![A-Z])(?:Inc|Ltd|Co|Corp|Bros|Jr|Sr|Dr|Mr|Mrs|St|No|Mt|vs|etc))[.．]$"
 )
-_LATIN = re.compile("[A-Za-z][A-Za-z]")
+_MAY_BE_CUT = re.compile(f"[A-Za-z][A-Za-z]|[{re.escape(''.join(CLOSER_OF))}]")
 
 
 def trimmed(text: str, start: int, end: int) -> tuple[int, int] | None:
@@ -73,10 +74,11 @@ def _may_end(text: str, start: int, end: int) -> bool:
 
 
 def _partner(text: str, places: range, own: str, other: str) -> bool:
-    """Whether the counterpart of the mark at the first of `places` is at one of the other places."""
-    depth = 0
+    """Whether the counterpart of the mark at the first of `places` is at one of the other places, in either width."""
+    depth, own, other = 0, HALF_WIDTH.get(own, own), HALF_WIDTH.get(other, other)
     for place in places:
-        depth += (text[place] == own) - (text[place] == other)
+        char = HALF_WIDTH.get(text[place], text[place])
+        depth += (char == own) - (char == other)
         if depth == 0:
             return True
     return False
@@ -101,14 +103,14 @@ def splits_word(text: str, place: int) -> bool:
     return _is_latin(before) and _is_latin(after) and not (before.islower() and after.isupper())
 
 
-def with_whole_words(
+def with_whole_edges(
     text: str,
     spans: Sequence[ScoredSpan],
     *,
     closed: Sequence[Stretch] = (),
     max_lengths: Mapping[str, int] | None = None,
 ) -> list[ScoredSpan]:
-    """Spans that do not overlap, sorted, with their edges moved outwards where they split a Latin word.
+    """Spans that do not overlap, sorted, with their edges moved outwards as by `whole_edges`.
 
     Of spans that overlap then, those with the highest scores are kept. A span that would reach into a closed stretch,
     or become longer than its label allows, stays as it is.
@@ -117,10 +119,10 @@ def with_whole_words(
         closed: stretches of the text in which there are no entities.
         max_lengths: label -> the greatest length of its entities.
     """
-    if not _LATIN.search(text):  # nothing can be split; most texts
+    if not _MAY_BE_CUT.search(text):  # nothing can be cut; most texts
         return list(spans)
     longest = max_lengths or {}
-    edges = [whole_words(text, span.start, span.end, closed=closed, longest=longest.get(span.label)) for span in spans]
+    edges = [whole_edges(text, span.start, span.end, closed=closed, longest=longest.get(span.label)) for span in spans]
     if all(new == (span.start, span.end) for new, span in zip(edges, spans, strict=True)):
         return list(spans)
     moved = [span._replace(start=start, end=end) for span, (start, end) in zip(spans, edges, strict=True)]
@@ -131,10 +133,11 @@ def with_whole_words(
     return sorted(remaining, key=lambda span: (span.start, span.end, span.label))
 
 
-def whole_words(
+def whole_edges(
     text: str, start: int, end: int, *, closed: Sequence[Stretch] = (), longest: int | None = None
 ) -> tuple[int, int]:
-    """[start, end) with its edges moved outwards where they split a Latin word, as in `with_whole_words`.
+    """[start, end) with its edges moved outwards where they split a Latin word, or leave out the bracket or quotation
+    mark whose counterpart is inside: 红杉坤德投资管理中心（有限合伙 gets its last bracket.
 
     Args:
         closed: stretches of the text in which there are no entities.
@@ -145,8 +148,15 @@ def whole_words(
         first -= 1
     while splits_word(text, last):
         last += 1
-    is_same = (first, last) == (start, end)
-    if is_same or last - first > (longest or len(text)) or within(closed, first, last):
+    while last < len(text) and (own := text[last]) in _OPENER_OF:
+        if not _partner(text, range(last, first - 1, -1), own, _OPENER_OF[own]):
+            break
+        last += 1
+    while first > 0 and (own := text[first - 1]) in CLOSER_OF:
+        if not _partner(text, range(first - 1, last), own, CLOSER_OF[own]):
+            break
+        first -= 1
+    if last - first > (longest or len(text)) or within(closed, first, start) or within(closed, end, last):
         return start, end
     return first, last
 

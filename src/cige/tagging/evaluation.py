@@ -6,7 +6,7 @@ import copy
 import random
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypedDict
 
@@ -21,7 +21,7 @@ from cige.lexicon.user_word import UserWord, reason_to_refuse_user_word
 from cige.lexicon.word_rules import reason_to_refuse
 from cige.tagging.finder import EntityFinder, Finder, LexiconFinder
 from cige.tagging.selection import Request, select, with_silent_labels
-from cige.text.normalize import normalize
+from cige.text.normalize import normalize, normalize_word
 
 WRONG_SHARE = 0.2  # share of the labels that are replaced in the trial with wrong labels
 
@@ -73,6 +73,7 @@ def evaluate(
     train: Sequence[Sentence] | None = None,
     batch_size: int = 16,
     data_labels_only: bool = False,
+    word_labels: Collection[str] = (),
     **options: Any,
 ) -> Evaluation:
     """Predict the sentences as texts of users are predicted, and compare the entities with their spans.
@@ -84,19 +85,22 @@ def evaluate(
             and for entities of sentences that are among them and of others.
         data_labels_only: leave out predictions with labels that no sentence has, for data that annotate only some of
             the labels of the model; otherwise these predictions count as errors.
+        word_labels: labels of data that only user words have, besides those of the words that `ner` has now; an entity
+            with such a label counts as missed if no word gives it.
         options: further arguments of `EntityFinder.pipe`, such as `types`.
 
     Raises:
-        DataError: the model has no label for a label of the data, or `labels` maps to a label that it does not have.
+        DataError: neither the model nor a user word has a label of the data, or `labels` maps to such a label.
     """
     if isinstance(ner, EntityFinder):
         written = {(labels or {}).get(span.label, span.label) for s in sentences for span in s.spans}
         request = with_silent_labels(Request.of(**options), written, ner.labels, ner.label_facts)
-        options["labels"] = request.labels
+        if request.labels is not None and options.get("labels") is None:
+            options["labels"] = sorted({*request.labels, *ner.word_labels})
     known = reported = _labels_of(ner, options)
     if data_labels_only and isinstance(ner, EntityFinder):
         reported = options["labels"] = sorted(written.intersection(known))
-    gold = map_labels([s.spans for s in sentences], labels or {}, model_labels=known)
+    gold = map_labels([s.spans for s in sentences], labels or {}, model_labels={*known, *word_labels})
     texts = [s.text for s in sentences]
     begin = time.perf_counter()
     predicted = list(ner.pipe(texts, batch_size=batch_size, **(options if isinstance(ner, EntityFinder) else {})))
@@ -125,10 +129,13 @@ def evaluate(
 
 
 def _labels_of(ner: Finder, options: Mapping[str, Any]) -> list[str]:
-    """The labels that a finder reports; all labels if it is not an EntityFinder."""
+    """The labels that a finder reports, with those of user words; all labels if it is not an EntityFinder."""
     if not isinstance(ner, EntityFinder):
         return ner.labels
-    return sorted(select(Request.of(**options), ner.labels, ner.label_facts).families)
+    request = Request.of(**options)
+    of_model = select(request, ner.labels, ner.label_facts, word_labels=ner.word_labels).families
+    of_words = ner.word_labels.difference(ner.labels)
+    return sorted({*of_model, *(of_words if request.labels is None else of_words.intersection(request.labels))})
 
 
 class TrialJson(TypedDict, total=False):
@@ -203,7 +210,8 @@ def user_word_trials(
 
     Args:
         labels, train: as in `evaluate`.
-        gazetteers: name -> words, with or without labels and modes.
+        gazetteers: name -> words, with or without labels and modes. The data may also have labels that only these
+            words have.
         with_labels: whether to run the trials with labels; None runs them if the model uses labels.
         seed: seed of the random n-grams, which are substrings of the sentences but not names, and of the wrong labels.
     """
@@ -229,6 +237,8 @@ def user_word_trials(
             lists[f"{name} without labels"] = [
                 word for word in plain if isinstance(word, str) or not reason_to_refuse_user_word(word)
             ]
+    of_lists = {word.label for given in (gazetteers or {}).values() for word in given if isinstance(word, UserWord)}
+    word_labels = {label for label in of_lists if label is not None}
     trials = []
     for name, given in lists.items():
         entries = [UserWord(word) if isinstance(word, str) else word for word in given]
@@ -236,7 +246,9 @@ def user_word_trials(
         lexicon = copy.copy(ner.lexicon)  # shares the base words; words added to the copy do not affect the original
         lexicon.add_entries(*entries)
         trial = ner.with_lexicon(lexicon)
-        report = evaluate(trial, sentences, labels=labels, train=train, data_labels_only=True).report
+        report = evaluate(
+            trial, sentences, labels=labels, train=train, data_labels_only=True, word_labels=word_labels
+        ).report
         listed_names, listed_entities = share_listed(sentences, words)
         trials.append(UserWordTrial(name, len(words), report, listed_names, listed_entities))
     return trials
@@ -259,8 +271,8 @@ def share_listed(sentences: Sequence[Sentence], words: Iterable[str]) -> tuple[f
 
     Names of one character count too, although they cannot be user words.
     """
-    listed = set(map(normalize, words))
-    entities = [normalize(span.text_in(s.text)) for s in sentences for span in s.spans]
+    listed = set(map(normalize_word, words))
+    entities = [normalize_word(span.text_in(s.text)) for s in sentences for span in s.spans]
     names = set(entities)
     of_names = len(names & listed) / len(names) if names else 0.0
     return of_names, sum(name in listed for name in entities) / len(entities) if entities else 0.0

@@ -61,7 +61,7 @@ def closed_stretches(text: str) -> list[Stretch]:
     stretches = [match.span() for match in _closed().finditer(fold_width(text))] if SIGN.search(text) else []
     if not is_unbroken(text):
         stretches += closed_whitespace(text)
-    return _united(stretches) if stretches else []
+    return united(stretches) if stretches else []
 
 
 def within(stretches: Sequence[Stretch], start: int, end: int) -> list[Stretch]:
@@ -73,7 +73,8 @@ def within(stretches: Sequence[Stretch], start: int, end: int) -> list[Stretch]:
     return [(max(a, start) - start, min(b, end) - start) for a, b in stretches[first:last]]
 
 
-def _united(stretches: Iterable[Stretch]) -> list[Stretch]:
+def united(stretches: Iterable[Stretch]) -> list[Stretch]:
+    """The same stretches sorted, those that overlap or touch as one."""
     united: list[Stretch] = []
     for start, end in sorted(stretches):
         if united and start <= united[-1][1]:

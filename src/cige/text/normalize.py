@@ -11,7 +11,8 @@ from unicodedata import normalize as normal_form
 # one that chatbots write in GPT‑5) and middle dots (such as the Japanese one) to the usual ones. The Chinese marks
 # ，！？：；（） stay full-width, because they are full-width in the corpora that vectors are trained on.
 _KEPT = set("！（），：；？")
-_SIGNS = {"\u3000": " "} | dict.fromkeys("\u2010\u2011\u2212", "-") | dict.fromkeys("\u2027\u30fb\uff65", "·")
+_HYPHENS, _DOTS = "\u2010\u2011\u2212", "\u2027\u2219\u22c5\u30fb\uff65"
+_SIGNS = {"\u3000": " "} | dict.fromkeys(_HYPHENS, "-") | dict.fromkeys(_DOTS, "·")
 WIDTH = {chr(code): chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F) if chr(code) not in _KEPT} | _SIGNS
 
 # Traditional to simplified characters, from OpenCC's TSCharacters.txt (Apache License 2.0). If there are several
@@ -39,6 +40,14 @@ UNIFIED = {
     ]
     if same != char
 }
+# Subscripts of names of drugs, substances and genes (维生素B₁₂), which are written with usual digits as often.
+SUBSCRIPTS = {chr(0x2080 + digit): str(digit) for digit in range(10)}
+# Marks and spaces that a user's word may have where the text has another one, by whatever was typed or pasted:
+# 上海医药(集团) and 上海医药（集团）, Levi's and Levi’s, and the spaces of web pages at which no line breaks. The
+# network reads both as they are, but a user's word is the same word.
+_SPACES = "\u00a0\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f"
+MARKS = {mark: chr(ord(mark) - 0xFEE0) for mark in sorted(_KEPT)} | dict.fromkeys(_SPACES, " ")
+MARKS |= {"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"', "\u2013": "-", "\u2022": "·"}
 _NO_CHARS = dict.fromkeys(map(chr, range(0xD800, 0xE000)), "\ufffd")  # lone surrogates
 _COMPILE_AFTER = 16_384  # characters: looking them up one by one takes as long as compiling the longer pattern, 3 ms
 
@@ -77,7 +86,8 @@ class Folding:
         return self._changes[match[0]]
 
 
-_fold_width, _normalize = Folding(WIDTH), Folding(WIDTH | SIMPLIFIED | UNIFIED)
+_NORMAL = WIDTH | SIMPLIFIED | UNIFIED | SUBSCRIPTS
+_fold_width, _normalize, _fold_marks = Folding(WIDTH), Folding(_NORMAL), Folding(MARKS)
 
 
 def fold_width(text: str) -> str:
@@ -94,8 +104,19 @@ def normalize(text: str) -> str:
     """Return `text` in the form in which vectors and lexicons are looked up.
 
     The text is normalised as by `fold_width`, and traditional characters are simplified, because vectors and lexicons
-    come from simplified text. Radicals and compatibility ideographs become the characters that look the same. Each
-    character is mapped by itself, so the length never changes. A character that is also used in simplified text (乾 in
-    乾坤, 著 in 著名) stays as it is.
+    come from simplified text. Radicals and compatibility ideographs become the characters that look the same, and
+    subscripts become digits. Each character is mapped by itself, so the length never changes. A character that is also
+    used in simplified text (乾 in 乾坤, 著 in 著名) stays as it is.
     """
     return _normalize(text)
+
+
+def fold_marks(text: str) -> str:
+    """Return normalised `text` in the form in which a user's words are looked up: Chinese brackets and other marks
+    become the half-width ones, so that it does not matter which of them were typed. The length never changes."""
+    return _fold_marks(text)
+
+
+def normalize_word(word: str) -> str:
+    """Return a user's word in the form in which it is kept and looked up: normalised, with half-width marks."""
+    return _fold_marks(_normalize(word))
