@@ -52,6 +52,7 @@ def test_replace_writes_a_model_that_reads_the_list_with_the_same_weights(folder
     listed = tmp_path / "names.tsv"
     listed.write_text("# version: 6\n说话\tPER\n北京\tLOC/good\n王\tPER\n", encoding="utf-8")
     output = tmp_path / "other"
+    (folder / "README.md").write_text("added by hand", encoding="utf-8")
     given = ["names", "replace", str(listed), "--model", str(folder)]
     assert main([*given, "--output", str(output)]) == 0
     assert "2 names, " in (shown := capsys.readouterr().out) and "single character" in shown
@@ -64,6 +65,7 @@ def test_replace_writes_a_model_that_reads_the_list_with_the_same_weights(folder
         assert load(output)(texts, min_score=0) == load(folder, names=listed)(texts, min_score=0)
     facts = [json.loads((path / "manifest.json").read_text(encoding="utf-8")) for path in (folder, output)]
     assert {key for key in facts[0] if facts[0][key] != facts[1][key]} == {"facts", "files", "lexicon_fingerprint"}
+    assert [*facts[0]["files"]] == [*facts[1]["files"]] and (output / "README.md").exists()
     assert main([*given, "--output", str(folder)]) == 2
     assert "the folder of the model itself" in capsys.readouterr().err
     (output / "vocabulary.safetensors").write_bytes(b"damaged")

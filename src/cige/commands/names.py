@@ -113,7 +113,7 @@ def run_replace(args: argparse.Namespace) -> None:
     from cige.data.model_words import LEXICON, VOCABULARY, load_words, save_words
     from cige.folders.hub import model_folder
     from cige.folders.kinds import TAGGER
-    from cige.folders.manifest import MANIFEST, read_manifest, saving, write_manifest
+    from cige.folders.manifest import MANIFEST, entry_of, read_manifest, saving
     from cige.lexicon.names_list import NamesList
 
     names = NamesList.read(args.names)
@@ -128,8 +128,8 @@ def run_replace(args: argparse.Namespace) -> None:
         shutil.copytree(folder, aside, dirs_exist_ok=True, ignore=shutil.ignore_patterns(MANIFEST, VOCABULARY, LEXICON))
         facts |= save_words(aside, vocabulary, lexicon)
         facts["facts"] = facts.get("facts", {}) | {"names": names.about}
-        del facts["files"]
-        write_manifest(aside, **facts)
+        facts["files"] = {name: entry_of(aside / name) for name in facts["files"]}  # not files beside a model, as a card
+        (aside / MANIFEST).write_text(to_json(facts, indent=1, sort_keys=True), encoding="utf-8")
     print(f"{args.output}: {len(names):,} names, {folder_bytes(args.output) / 1e6:.1f} MB")
     if names.report is not None and names.report.n_refused:
         print(names.report)
