@@ -183,7 +183,7 @@ def test_a_model_may_be_pickled():
 def test_what_a_notebook_and_repr_show():
     ner = cige.load()
     assert repr(ner).startswith(
-        f"<NER: flat (NativeModel, {ner.model.precision}); 255,000 words; finds "
+        f"<NER: flat (NativeModel, {ner.model.precision}); 268,430 words; finds "
     ) and "_NOM" not in repr(ner)
     ner.lexicon.add("阿拉善贺兰草")
     assert "1 of your own" in repr(ner)
