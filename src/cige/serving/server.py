@@ -20,6 +20,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from threading import Thread
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from cige.errors import CigeError
@@ -107,7 +108,17 @@ def serve(
         for door in doors:
             until_end.callback(door.close)
         if n_workers == 1:
-            uvicorn.Server(configured(app)).run(doors)
+
+            class Server(uvicorn.Server):
+                is_interrupted = False
+
+                def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+                    self.is_interrupted |= sig == signal.SIGINT
+                    super().handle_exit(sig, frame)
+
+            server = Server(configured(app))
+            server.run(doors)  # a second Ctrl-C sometimes ends it without a KeyboardInterrupt
+            is_interrupted = server.is_interrupted
         else:
             del app
 
@@ -122,8 +133,9 @@ def serve(
             older = "target" in inspect.signature(Multiprocess).parameters
             workers = Workers(config, sockets=doors, **({"target": uvicorn.Server(config).run} if older else {}))
             workers.run()
-            if workers.is_interrupted:
-                raise KeyboardInterrupt  # as a server of one process does
+            is_interrupted = workers.is_interrupted
+        if is_interrupted:
+            raise KeyboardInterrupt
 
 
 def worker_app() -> FastAPI:

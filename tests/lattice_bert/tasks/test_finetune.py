@@ -277,6 +277,9 @@ def test_a_grid_goes_on_where_it_stopped(data, model_folder, tmp_path, monkeypat
     assert not list((tmp_path / "grid").glob("*/model"))
     GridResult("tiny", (row,)).save(tmp_path / "grid")
     assert GridResult.read(tmp_path / "grid") == GridResult("tiny", (row,))
+    with pytest.raises(CigeError, match="the output folder of"):
+        GridResult.read(tmp_path)
+    (tmp_path / "results.json").write_text("{}")
     with pytest.raises(CigeError, match="not the results"):
         GridResult.read(tmp_path)
 
