@@ -128,8 +128,7 @@ def run_replace(args: argparse.Namespace) -> None:
         shutil.copytree(folder, aside, dirs_exist_ok=True, ignore=shutil.ignore_patterns(MANIFEST, VOCABULARY, LEXICON))
         facts |= save_words(aside, vocabulary, lexicon)
         facts["facts"] = facts.get("facts", {}) | {"names": names.about}
-        # Not files that lie beside those of the model, such as a card.
-        facts["files"] = {name: entry_of(aside / name) for name in facts["files"]}
+        facts["files"] = {name: entry_of(aside / name) for name in facts["files"]}  # not a card beside them
         (aside / MANIFEST).write_text(to_json(facts, indent=1, sort_keys=True), encoding="utf-8")
     print(f"{args.output}: {len(names):,} names, {folder_bytes(args.output) / 1e6:.1f} MB")
     if names.report is not None and names.report.n_refused:
