@@ -9,9 +9,7 @@ import os
 import platform
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from importlib.metadata import PackageNotFoundError, version
-from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
@@ -22,6 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 from cige.folders.atomic import atomic_file
+from cige.folders.processes import process_pool
 from cige.json_text import to_json
 
 PACKAGES = ("cige", "numpy", "torch", "onnxruntime")
@@ -79,8 +78,7 @@ def seconds_of(run: Callable[[], Any]) -> tuple[float, float]:
 
 def in_process(function: Callable[..., Any], *arguments: Any, **variables: str) -> Any:
     """What a function of a module returns in a fresh process of one thread, with some variables of the environment."""
-    pool = ProcessPoolExecutor(1, mp_context=get_context("spawn"))
-    with mock.patch.dict(os.environ, {"OMP_NUM_THREADS": "1"} | variables), pool:
+    with mock.patch.dict(os.environ, {"OMP_NUM_THREADS": "1"} | variables), process_pool(1) as pool:
         return pool.submit(function, *arguments).result()
 
 

@@ -1,5 +1,6 @@
 """processes: what was submitted to a pool ends with the block, and with the process that submitted it."""
 
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -38,32 +39,38 @@ def is_running(pid):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
-def test_tasks_end_with_a_program_that_is_stopped(tmp_path, how):
-    command = [sys.executable, pool_user.__file__, str(tmp_path)]
+@pytest.mark.parametrize(("how", "where"), [("SIGINT", []), ("SIGINT", ["within"]), ("SIGKILL", [])])
+def test_tasks_end_with_a_program_that_is_stopped(tmp_path, how, where):
+    command = [sys.executable, pool_user.__file__, str(tmp_path), *where]
     program = subprocess.Popen(
         command, env=inherited_path.environment(), stderr=subprocess.PIPE, text=True, start_new_session=True
     )
     wait_for(lambda: begun(tmp_path, 0) and begun(tmp_path, 1))
     pids = [int(begun(tmp_path, number)) for number in (0, 1)]
-    if how is signal.SIGINT:
-        os.killpg(program.pid, how)  # a terminal sends Ctrl-C to all processes
+    if how == "SIGINT":
+        os.killpg(program.pid, signal.SIGINT)  # a terminal sends Ctrl-C to all processes
     else:
         program.kill()
     error = program.communicate(timeout=SOON)[1]
     wait_for(lambda: not any(map(is_running, pids)))
     assert sorted(file.name for file in tmp_path.iterdir()) == ["task-0", "task-1"]
-    assert error.count("Traceback") == (how is signal.SIGINT)  # of the program, and none of its processes
+    assert error.count("Traceback") == (how == "SIGINT")  # of the program, and none of its processes
 
 
-def test_an_error_ends_running_tasks(tmp_path):
+def test_an_error_ends_running_tasks_and_no_other_process(tmp_path):
+    other = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(600,))
     with pytest.raises(ValueError, match="of the block"), process_pool(2) as pool:
+        other.start()
         for number in range(9):
             pool.submit(pool_user.begin, tmp_path, number)
         wait_for(lambda: begun(tmp_path, 0) and begun(tmp_path, 1))
         raise ValueError("of the block")
     assert not any(is_running(int(begun(tmp_path, number))) for number in (0, 1))
     assert not begun(tmp_path, 2)
+    is_alive = other.is_alive()
+    other.kill()
+    other.join()
+    assert is_alive
 
 
 def test_what_was_submitted_ends_before_the_block():

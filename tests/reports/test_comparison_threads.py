@@ -1,13 +1,15 @@
-"""How many threads each of several training processes has."""
+"""Several training processes: how many threads each has, and what is said of one that dies."""
 
 from __future__ import annotations
 
 import os
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 
 import pytest
 import tiny_run
 
+from cige.errors import CigeError
 from cige.reports import comparison
 
 
@@ -35,3 +37,13 @@ def test_processes_share_the_processors_that_this_one_may_use(tmp_path, monkeypa
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(6)))
     assert list(comparison.run_all([tiny_run.tiny_recipe(n_epochs=1)], [1, 2], tmp_path, n_jobs=2)) == [{}, {}]
     assert given == ["3", "3"]
+
+
+def test_a_process_that_died_is_told_in_one_sentence(tmp_path, monkeypatch):
+    def died(*_):
+        raise BrokenProcessPool("terminated abruptly")
+
+    monkeypatch.setattr(comparison, "run_one", died)
+    monkeypatch.setattr(comparison, "process_pool", ThreadPoolExecutor)
+    with pytest.raises(CigeError, match=r"a process died while it trained in .* with fewer processes \(--jobs\)"):
+        list(comparison.run_all([tiny_run.tiny_recipe(n_epochs=1)], [1], tmp_path, n_jobs=2))

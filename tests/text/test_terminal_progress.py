@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
-from cige.text.terminal_progress import ShorterText, TerminalProgress
+from cige.text.terminal_progress import TerminalProgress
 
 
 @pytest.mark.parametrize(("is_terminal", "is_shown"), [(False, True), (True, False), (False, False)])
@@ -29,10 +29,8 @@ def test_a_terminal_has_a_bar():
 @pytest.mark.parametrize("width", [40, 60, 80])
 def test_a_narrow_terminal_shows_how_much_is_done_and_how_long_it_takes(width):
     console = Console(file=io.StringIO(), width=width, force_terminal=True, color_system=None)
-    columns = (ShorterText("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    bar = TerminalProgress(
-        *columns, ShorterText("epoch 1/60  loss 16.7819  dev F1 63.31 (best 63.31)"), console=console
-    )
+    columns = ("{task.description}", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    bar = TerminalProgress(*columns, "epoch 1/60  loss 16.7819  dev F1 63.31 (best 63.31)", console=console)
     bar.add_task("weibo-soft_lexicon", total=12345, completed=1200)
     console.print(bar.get_renderable())
     shown = console.file.getvalue()

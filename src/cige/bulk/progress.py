@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
 
 from cige.text.counted import counted
-from cige.text.terminal_progress import ShorterText, TerminalProgress
+from cige.text.terminal_progress import TerminalProgress
 
 SECONDS_PER_LINE = 30
 
@@ -26,10 +26,10 @@ class JobProgress:
     def __init__(self, n_rows: int, n_done: int = 0, *, prints_lines: bool = True):
         self._console = Console(stderr=True, highlight=False)
         columns = (
-            TextColumn("annotating"),
+            "annotating",
             BarColumn(),
             MofNCompleteColumn(),
-            ShorterText("rows  {task.fields[rate]}"),
+            "rows  {task.fields[rate]}",
             TimeRemainingColumn(),
         )
         self._bar = TerminalProgress(*columns, console=self._console)

@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
 
 from cige.engine.history import Record
-from cige.text.terminal_progress import ShorterText, TerminalProgress
+from cige.text.terminal_progress import TerminalProgress
 
 if TYPE_CHECKING:
     from torch.utils.tensorboard import SummaryWriter
@@ -23,11 +23,11 @@ class ProgressBar:
     def __init__(self, name: str, n_steps: int, *, is_shown: bool = True):
         self._console = Console(stderr=True, quiet=not is_shown)
         columns = (
-            ShorterText("{task.description}"),
+            "{task.description}",
             BarColumn(),
             MofNCompleteColumn(),
             TimeRemainingColumn(),
-            ShorterText("{task.fields[scores]}"),
+            "{task.fields[scores]}",
         )
         self._bar = TerminalProgress(*columns, console=self._console, is_shown=is_shown, refresh_per_second=2)
         self._task = self._bar.add_task(escape(name), total=n_steps, scores="")

@@ -21,14 +21,16 @@ def process_pool(n_processes: int) -> Iterator[ProcessPoolExecutor]:
 
     The processes are spawned, not forked: the caller may have threads (torch), which a fork would break.
     """
-    before = multiprocessing.active_children()
     pool = ProcessPoolExecutor(n_processes, mp_context=multiprocessing.get_context("spawn"), initializer=_begin)
+    processes = pool._processes  # which the pool forgets when it is shut down
+    # Before Python 3.11.5, a task that is being sent to a process that ended would be waited for without end.
+    pool._call_queue.cancel_join_thread()  # type: ignore[attr-defined]
     try:
         yield pool
         pool.shutdown()
     except BaseException:
         pool.shutdown(wait=False, cancel_futures=True)
-        ours = [process for process in multiprocessing.active_children() if process not in before]
+        ours = list(processes.values())
         for process in ours:
             process.terminate()
         for process in ours:

@@ -154,19 +154,18 @@ def load_features(path_or_hub_id: Path | str, *, tuned: bool, local_only: bool =
     Raises:
         ModelError: there is no such model, it is incomplete, or it is a model of cige without an encoder.
     """
-    path = Path(path_or_hub_id)
-    if not path.is_dir():
+    if not Path(path_or_hub_id).is_dir():
         return BertFeatures.load(path_or_hub_id, tuned=tuned, local_only=local_only)
-    path = model_folder(path)
+    path = model_folder(Path(path_or_hub_id))
     name = kind_of(path)
-    kind = find_kind(name)
-    if kind is not None and kind.load_features is None:
+    if (kind := find_kind(name)) is None:
+        return BertFeatures.load(path, tuned=tuned, local_only=local_only)
+    if kind.load_features is None:
         raise ModelError(
             f"{path}: holds {name!r}, which has no encoder whose vectors another model can read; expected a BERT, or "
             "a pre-trained or fine-tuned Lattice-BERT"
         )
-    load = BertFeatures.load if kind is None or kind.load_features is None else kind.load_features
-    features: CharFeatures = load(path, tuned=tuned, local_only=local_only)
+    features: CharFeatures = kind.load_features(path, tuned=tuned, local_only=local_only)
     return features
 
 

@@ -11,8 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 
-class ShorterText(TextColumn):
-    """A text that is cut where the terminal is too narrow; the columns beside it stay whole."""
+class _ShorterText(TextColumn):
+    """A text that is cut where the terminal is too narrow."""
 
     def render(self, task: Task) -> Text:
         text = super().render(task)
@@ -24,7 +24,7 @@ class TerminalProgress(Progress):
     """A progress bar on standard error, if that is a terminal.
 
     Args:
-        columns: as of `rich.progress.Progress`, as are the `options`.
+        columns: as of `rich.progress.Progress`, as are the `options`; in a narrow terminal, strings and bars are cut.
         console: where to write, if not to standard error.
         is_shown: False shows no bar in a terminal either.
     """
@@ -33,13 +33,14 @@ class TerminalProgress(Progress):
         self, *columns: str | ProgressColumn, console: Console | None = None, is_shown: bool = True, **options: Any
     ):
         console = console or Console(stderr=True)
-        super().__init__(*columns, console=console, disable=not (is_shown and console.is_terminal), **options)
+        cut = [_ShorterText(column) if isinstance(column, str) else column for column in columns]
+        super().__init__(*cut, console=console, disable=not (is_shown and console.is_terminal), **options)
 
     def make_tasks_table(self, tasks: Iterable[Task]) -> Table:
-        """Bars and `ShorterText` get narrower. rich would first cut how much is done and how long it takes."""
+        """Bars and texts get narrower. rich would first cut how much is done and how long it takes."""
         table = super().make_tasks_table(tasks)
         for column, shown in zip(self.columns, table.columns, strict=True):
-            shown.no_wrap = not isinstance(column, BarColumn | ShorterText)
+            shown.no_wrap = not isinstance(column, BarColumn | _ShorterText)
         return table
 
     def stop(self) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from cige.errors import CigeError
+from cige.folders.hub import model_folder
 from cige.folders.manifest import FileEntry, entry_of
 from cige.training.files import find_file
 from cige.training.recipe import Recipe, start_folder
@@ -32,6 +33,8 @@ def _found(recipe: Recipe, data_dir: str | Path | None) -> Iterator[tuple[str, P
     for setting, name in _named(recipe):
         try:
             path = start_folder(name) if setting == "start_from" else find_file(name, data_dir)
+            if setting == "model.bert":
+                path = model_folder(path)  # of the folder of a run, in which later commands write their scores
             yield setting, path, entry_of(path)
         except (CigeError, OSError):
             continue
