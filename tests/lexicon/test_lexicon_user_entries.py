@@ -179,6 +179,20 @@ def test_a_base_word_with_marks_is_found_as_it_is_written_and_comes_back_with_th
     assert lexicon.match("西门子（中国）").tolist() == []
 
 
+def test_a_removed_base_word_is_removed_again_with_the_users_word_of_other_marks():
+    for undo in (
+        lambda lexicon: lexicon.remove("西门子(中国)"),
+        lambda lexicon: lexicon.remove(*lexicon.user_words),
+        lambda lexicon: lexicon.changed(UserChanges(removed=("西门子(中国)",))),
+    ):
+        lexicon = Lexicon.from_words(["西门子（中国）"])
+        lexicon.remove("西门子（中国）")
+        lexicon.add("西门子(中国)")
+        assert lexicon.match("西门子（中国）").tolist() == [[0, 7, 0], [0, 7, 1]]
+        after = undo(lexicon) or lexicon
+        assert matched(after, "西门子（中国）") == [] and after.removed_words == ("西门子（中国）",)
+
+
 def test_the_words_of_a_dict_have_the_mode_of_the_call(lexicon):
     lexicon.add({"江大桥": "ROAD", "市": "SUFFIX"}, mode="force")
     lexicon.add({"市长江": None}, mode="block", inside=True)

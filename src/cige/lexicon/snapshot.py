@@ -136,7 +136,7 @@ class LexiconSnapshot:
         hidden = self.hidden
         if self.removed:
             modes = dict(zip(batch.words, (MODES[mode] for mode in batch.modes.tolist()), strict=True))
-            again = [(number, modes[text]) for text in modes for number in self._removed_as.get(text, ())]
+            again = [(number, mode) for text, mode in modes.items() for number in self._brought_back([text])]
             blocked = {number for number, mode in again if mode in BLOCKING}
             hidden = hidden.difference(number for number, _ in again) | blocked
         user = self._user.with_batch(batch, merges=merges)
@@ -146,15 +146,16 @@ class LexiconSnapshot:
         """A snapshot that matches none of `words` (normalised), whether they are base words or user words."""
         gone = set(words)
         numbers = frozenset(self._numbers(gone).values())
+        hidden = self.hidden.union(numbers, self._brought_back(gone))
         user = self._user.without(gone)
-        return LexiconSnapshot(base=self._base, user=user, removed=self.removed | numbers, hidden=self.hidden | numbers)
+        return LexiconSnapshot(base=self._base, user=user, removed=self.removed | numbers, hidden=hidden)
 
     def taken_back(self, words: Iterable[str]) -> LexiconSnapshot:
         """A snapshot without `words` (normalised): what was added is as before it was added, and others are removed."""
         gone = set(words)
         numbers = self._numbers(gone)
         removed = self.removed.union(number for word, number in numbers.items() if word not in self._user)
-        hidden = self.hidden | removed.intersection(numbers.values())
+        hidden = self.hidden.union(removed.intersection(numbers.values()), self._brought_back(gone))
         return LexiconSnapshot(base=self._base, user=self._user.without(gone), removed=removed, hidden=hidden)
 
     @cached_property
@@ -164,6 +165,12 @@ class LexiconSnapshot:
         for number in self.removed:
             ids.setdefault(fold_marks(self._base.words[number]), []).append(number)
         return ids
+
+    def _brought_back(self, words: Iterable[str]) -> Iterator[int]:
+        """The ids of removed base words that users' words of these texts bring back, which may have other marks."""
+        if self.removed:
+            for text in words:
+                yield from self._removed_as.get(fold_marks(text), ())
 
     def _numbers(self, words: Iterable[str]) -> dict[str, int]:
         """The ids of those words that are base words."""
