@@ -13,8 +13,8 @@ from cige.text.normalize import normalize, normalize_word
 
 
 def labelled_words_of(sentences: Iterable[Sentence], *, labels: Mapping[str, str] | None = None) -> list[UserWord]:
-    """The words of `user_words_of`, each with its most frequent label (if there is a tie, the first by name), those that
-    differ by marks as the one word that they are to a lexicon. `labels` are new names of labels; words whose label is
+    """The words of `user_words_of`, each with its most frequent label (if there is a tie, the first by name). Those
+    that differ by marks are one word, as they are to a lexicon. `labels` are new names of labels; words whose label is
     renamed to "" have no label."""
     labels_of_word: dict[str, Counter[str]] = {}
     for sentence in sentences:
