@@ -15,7 +15,7 @@ export class Lexicon {
     const fields = [memory.put(keys), memory.put(numbers), keys.length, max_probes, n_words, max_chars];
     this.trie = memory.put(BigUint64Array.from(fields, BigInt));
     this.list = memory.allocate(LIST_ROOM);
-    this.hidden = new Set((user.removed ?? []).map((word) => this.#number(codesOf(word))).filter((id) => id >= 0));
+    this.removed = new Map((user.removed ?? []).map((word) => [this.#number(codesOf(word)), this.#ownText(word)]));
     if (Object.keys(user.modes ?? {}).length)
       throw new Error("this model folder has words that force or block entities, which the browser's form cannot; remove them");
     this.own = this.#userWords(user.added ?? [], user.labels ?? {});
@@ -36,14 +36,20 @@ export class Lexicon {
     const found = new Map();
     for (const word of words) {
       if (typeof word !== "string") throw new Error(`words: expected strings, got ${typeof word}`);
-      const normal = this.rules.normalize(codesOf(word)), codes = this.rules.foldMarks(normal), text = stringOf(codes);
+      const text = this.#ownText(word), codes = codesOf(text);
       const isSound = codes.length >= 2 && codes.length <= this.rules.json.max_word_chars;
       const isControl = codes.some((c) => c < 32 || c === 0x7f || c === 0x2028 || c === 0x2029 || c === 0xfffd);
       if (!isSound || isControl || this.rules.isSpace(codes[0]) || this.rules.isSpace(codes.at(-1)))
         throw new Error(`words: ${JSON.stringify(word)} cannot be a word; expected 2 to ${this.rules.json.max_word_chars} characters without blanks at the edges`);
-      found.set(text, { text, codes, label: (Object.hasOwn(labels, word) ? labels[word] : null) ?? null, base: this.#number(normal) });
+      if (found.has(text)) continue; // the first label holds
+      found.set(text, { text, codes, label: (Object.hasOwn(labels, word) ? labels[word] : null) ?? null });
     }
     return [...found.values()];
+  }
+
+  // The text by which a user's word is looked up, as normalize_word of cige.text.normalize.
+  #ownText(word) {
+    return stringOf(this.rules.foldMarks(this.rules.normalize(codesOf(word))));
   }
 
   // The number of a word of the base lexicon, or -1.
@@ -66,8 +72,8 @@ export class Lexicon {
 
   // The words over normalised code points, [start, end, id] sorted; ids from nBase on are places in `own`.
   match(codes, own) {
-    const shown = new Set(own.map((word) => word.base));
-    let rows = this.#walk(codes).filter(([, , id]) => !this.hidden.has(id) || shown.has(id));
+    const shown = new Set(own.map((word) => word.text)); // a removed word comes back with a user's, whatever its marks
+    let rows = this.#walk(codes).filter(([, , id]) => !this.removed.has(id) || shown.has(this.removed.get(id)));
     const nBaseRows = rows.length;
     const marked = own.length ? this.rules.foldMarks(codes) : codes;
     own.forEach((word, k) => {

@@ -68,6 +68,8 @@ def test_replace_writes_a_model_that_reads_the_list_with_the_same_weights(folder
     assert [*facts[0]["files"]] == [*facts[1]["files"]] and (output / "README.md").exists()
     assert main([*given, "--output", str(folder)]) == 2
     assert "the folder of the model itself" in capsys.readouterr().err
+    assert main([*given, "--output", str(folder / "copy")]) == 2 and not (folder / "copy").exists()
+    assert "in the folder of the model itself" in capsys.readouterr().err
     (output / "vocabulary.safetensors").write_bytes(b"damaged")
     assert main(["names", "replace", str(listed), "--model", str(output), "--output", str(tmp_path / "x")]) == 2
     assert "other" in capsys.readouterr().err and not (tmp_path / "x").exists()

@@ -6,8 +6,10 @@ from hypothesis import strategies as st
 from nanjing import WORDS, matched
 
 from cige.errors import LexiconError
+from cige.lexicon import snapshot
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.user_word import UserChanges, UserWord
+from cige.text.normalize import fold_marks
 
 
 def entries(lexicon):
@@ -177,6 +179,30 @@ def test_a_base_word_with_marks_is_found_as_it_is_written_and_comes_back_with_th
     assert lexicon.match("西门子（中国）").tolist() == [[0, 7, 0], [0, 7, 1]]
     lexicon.add("西门子(中国)", mode="block")
     assert lexicon.match("西门子（中国）").tolist() == []
+
+
+def test_a_removed_base_word_is_removed_again_with_the_users_word_of_other_marks():
+    for undo in (
+        lambda lexicon: lexicon.remove("西门子(中国)"),
+        lambda lexicon: lexicon.remove(*lexicon.user_words),
+        lambda lexicon: lexicon.changed(UserChanges(removed=("西门子(中国)",))),
+    ):
+        lexicon = Lexicon.from_words(["西门子（中国）"])
+        lexicon.remove("西门子（中国）")
+        lexicon.add("西门子(中国)")
+        assert lexicon.match("西门子（中国）").tolist() == [[0, 7, 0], [0, 7, 1]]
+        after = undo(lexicon) or lexicon
+        assert matched(after, "西门子（中国）") == [] and after.removed_words == ("西门子（中国）",)
+
+
+def test_adding_a_word_does_not_look_at_every_removed_one(monkeypatch):
+    lexicon = Lexicon.from_words(["西门子（中国）", *(f"甲{chr(0x4E00 + k)}" for k in range(500))])
+    lexicon.remove(*lexicon)
+    folded = []
+    monkeypatch.setattr(snapshot, "fold_marks", lambda text: folded.append(text) or fold_marks(text))
+    lexicon.add("西门子(中国)", "丙丁")
+    lexicon.add("甲乙")
+    assert len(folded) == 3 and matched(lexicon, "西门子（中国）") == 2 * ["西门子（中国）"]
 
 
 def test_the_words_of_a_dict_have_the_mode_of_the_call(lexicon):

@@ -128,3 +128,12 @@ def test_blobs_are_joined_and_thinned():
     assert list(one + other) == ["甲乙", "c", "é"] and (one + other).offsets.tolist() == [0, 7, 9, 12]
     assert list((one + other).only(np.array([True, False, True]))) == ["甲乙", "é"]
     assert list(one.only(np.zeros(2, bool))) == [] and list(WordBlob.from_words([]) + one) == ["甲乙", "c"]
+
+
+def test_words_of_older_pickles_are_found_with_other_marks():
+    given = ["医药（集团）", "甲乙", "甲（乙）", "甲(乙)", "CO₂排放"]
+    copy = packed_words._unpickled("".join(f"{word}\n" for word in given).encode())  # which these pickles name
+    assert list(copy) == ["医药(集团)", "甲乙", "甲（乙）", "甲(乙)", "CO2排放"], "each keeps its number"
+    assert copy.number("医药(集团)") == 0 and copy.number("甲(乙)") == 3 and copy.number("CO2排放") == 4
+    words = packed(["医药(集团)", "甲乙"])[0]
+    assert b"_unpickled" not in pickle.dumps(words) and list(pickle.loads(pickle.dumps(words))) == list(words)

@@ -107,6 +107,9 @@ def test_names_with_their_labels():
         Sentence("苹果苹果张三", (Span(0, 2, "FOOD"), Span(2, 4, "FOOD"), Span(4, 6, "NR"))),
     ]
     assert labelled_words_of(sentences, labels={"NR": "PER"}) == [UserWord("张三", "PER"), UserWord("苹果", "FOOD")]
+    texts = {"天坛（南）": "LOC", "天坛(南)": "ORG", "天坛（南)": "ORG"}
+    sentences = [Sentence(text, (Span(0, 5, label),)) for text, label in texts.items()]
+    assert labelled_words_of(sentences) == [UserWord("天坛(南)", "ORG")], "one word to a lexicon"
 
 
 def test_a_fifth_of_the_labels_is_wrong():

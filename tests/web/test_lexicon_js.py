@@ -25,6 +25,15 @@ def test_words_that_objects_have_as_properties_have_no_label():
 
 def test_words_that_differ_by_marks_are_one_word():
     command = [NODE, Path(__file__).with_name("lexicon.mjs"), WEB / "lexicon.js"]
-    done = subprocess.run(command, input=json.dumps([["黑神话：悟空", "黑神话:悟空"]]), capture_output=True, text=True)
+    calls = [["黑神话：悟空", "黑神话:悟空"], {"黑神话：悟空": "GAME", "黑神话:悟空": "PRODUCT"}]
+    done = subprocess.run(command, input=json.dumps(calls), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == [[["黑神话:悟空", None]]]
+    assert json.loads(done.stdout) == [[["黑神话:悟空", None]], [["黑神话:悟空", "GAME"]]]
+
+
+def test_a_removed_word_comes_back_with_the_users_word_whatever_its_marks():
+    command = [NODE, Path(__file__).with_name("lexicon.mjs"), WEB / "lexicon.js", "在甲：乙"]
+    calls = [["丙丁"], ["甲：乙"], ["甲:乙"]]
+    done = subprocess.run(command, input=json.dumps(calls), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == [[], [0, 1], [0, 1]]

@@ -118,7 +118,7 @@ def run_replace(args: argparse.Namespace) -> None:
 
     names = NamesList.read(args.names)
     folder = model_folder(args.model)
-    refuse_own_folder(args.output, folder)
+    refuse_own_folder(args.output, folder, or_in_it=True)
     facts = read_manifest(folder, kind=TAGGER, version=1, error=ModelError, check_contents=True)
     try:
         vocabulary, lexicon = load_words(folder, facts, names)

@@ -202,10 +202,13 @@ def flat_tagger_folder(model: str | None) -> Path:
     return folder
 
 
-def refuse_own_folder(output: str, folder: Path) -> None:
-    """Raise a ModelError if a changed copy of the model in `folder` would replace the model itself."""
+def refuse_own_folder(output: str, folder: Path, *, or_in_it: bool = False) -> None:
+    """Raise a ModelError if a changed copy of the model in `folder` would replace the model itself or, for copies of
+    all of its files, be one of them."""
     if os.path.realpath(folder) == os.path.realpath(output):
         raise ModelError(f"{output}: the folder of the model itself, which its copy would replace; give another folder")
+    if or_in_it and Path(folder).resolve() in Path(output).resolve().parents:
+        raise ModelError(f"{output}: in the folder of the model itself, all of which is copied; give another folder")
 
 
 def make_console() -> Console:

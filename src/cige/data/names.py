@@ -9,18 +9,19 @@ from cige.data.sentence import Sentence
 from cige.errors import DataError
 from cige.lexicon.user_word import UserWord
 from cige.lexicon.word_rules import reason_to_refuse
-from cige.text.normalize import normalize
+from cige.text.normalize import normalize, normalize_word
 
 
 def labelled_words_of(sentences: Iterable[Sentence], *, labels: Mapping[str, str] | None = None) -> list[UserWord]:
-    """The words of `user_words_of`, each with its most frequent label (if there is a tie, the first by name). `labels`
-    are new names of labels; words whose label is renamed to "" have no label."""
+    """The words of `user_words_of`, each with its most frequent label (if there is a tie, the first by name). Those
+    that differ by marks are one word, as they are to a lexicon. `labels` are new names of labels; words whose label is
+    renamed to "" have no label."""
     labels_of_word: dict[str, Counter[str]] = {}
     for sentence in sentences:
         for span in sentence.spans:
             if span.parts:
                 continue
-            name = normalize(sentence.text[span.start : span.end])
+            name = normalize_word(sentence.text[span.start : span.end])
             labels_of_word.setdefault(name, Counter())[(labels or {}).get(span.label, span.label)] += 1
     words = []
     for name in sorted(labels_of_word):

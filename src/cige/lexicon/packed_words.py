@@ -17,6 +17,7 @@ import numpy as np
 
 from cige.errors import LexiconError
 from cige.lexicon.word_blob import WordBlob
+from cige.text.normalize import normalize_word
 
 FIRST_HASH, MULTIPLIER = 0x243F6A8885A308D3, 0x9E3779B97F4A7C15
 FULL = 0.6  # share of the table's slots that are used
@@ -97,11 +98,23 @@ class PackedWords(Sequence[str]):
         return self.words[index]
 
     def __reduce__(self) -> tuple[Any, ...]:  # the table is made again sooner than it is sent
-        return _unpickled, (self.words.blob.tobytes(),)
+        return _built, (self.words.blob.tobytes(),)
+
+
+def _built(lines: bytes) -> PackedWords:
+    return PackedWords.build(WordBlob.of_lines(lines))[0]
 
 
 def _unpickled(lines: bytes) -> PackedWords:
-    return PackedWords.build(WordBlob.of_lines(lines))[0]
+    """Of pickles of versions up to 0.2, whose words may have marks that are folded since. Words that became equal stay
+    as they were, and are not found, so that the numbers of the others hold."""
+    words = WordBlob.of_lines(lines)
+    folded, seen = [], set(words)
+    for word in words:
+        form = normalize_word(word)
+        folded.append(word if form in seen else form)
+        seen.add(form)
+    return PackedWords.build(WordBlob.from_words(folded))[0]
 
 
 class PythonPacked:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Generic, TypeVar, overload
 
@@ -136,38 +136,59 @@ class LexiconSnapshot:
         hidden = self.hidden
         if self.removed:
             modes = dict(zip(batch.words, (MODES[mode] for mode in batch.modes.tolist()), strict=True))
-            again = [(number, modes[text]) for text in modes for number in self._removed_as.get(text, ())]
+            again = [(number, mode) for text, mode in modes.items() for number in self._brought_back([text])]
             blocked = {number for number, mode in again if mode in BLOCKING}
             hidden = hidden.difference(number for number, _ in again) | blocked
-        user = self._user.with_batch(batch, merges=merges)
-        return LexiconSnapshot(base=self._base, user=user, removed=self.removed, hidden=hidden)
+        return self._with(self._user.with_batch(batch, merges=merges), hidden, {})
 
     def without_words(self, words: Iterable[str]) -> LexiconSnapshot:
         """A snapshot that matches none of `words` (normalised), whether they are base words or user words."""
         gone = set(words)
-        numbers = frozenset(self._numbers(gone).values())
-        user = self._user.without(gone)
-        return LexiconSnapshot(base=self._base, user=user, removed=self.removed | numbers, hidden=self.hidden | numbers)
+        numbers = self._numbers(gone)
+        hidden = self.hidden.union(numbers.values(), self._brought_back(gone))
+        return self._with(self._user.without(gone), hidden, numbers)
 
     def taken_back(self, words: Iterable[str]) -> LexiconSnapshot:
         """A snapshot without `words` (normalised): what was added is as before it was added, and others are removed."""
         gone = set(words)
-        numbers = self._numbers(gone)
-        removed = self.removed.union(number for word, number in numbers.items() if word not in self._user)
-        hidden = self.hidden | removed.intersection(numbers.values())
-        return LexiconSnapshot(base=self._base, user=self._user.without(gone), removed=removed, hidden=hidden)
+        numbers = {word: number for word, number in self._numbers(gone).items() if word not in self._user}
+        hidden = self.hidden.union(numbers.values(), self._brought_back(gone))
+        return self._with(self._user.without(gone), hidden, numbers)
+
+    def _with(self, user: UserStore, hidden: frozenset[int], removed: Mapping[str, int]) -> LexiconSnapshot:
+        """A snapshot with these user words and hidden ids, and the base words `removed` (and their ids) removed too."""
+        further = {word: number for word, number in removed.items() if number not in self.removed}
+        numbers = self.removed.union(further.values()) if further else self.removed
+        snapshot = LexiconSnapshot(base=self._base, user=user, removed=numbers, hidden=hidden)
+        snapshot._marked = _with_marked(self._marked, further)
+        return snapshot
 
     @cached_property
-    def _removed_as(self) -> dict[str, list[int]]:
-        """The text that a user's word has -> the ids of removed base words that it brings back."""
-        ids: dict[str, list[int]] = {}
-        for number in self.removed:
-            ids.setdefault(fold_marks(self._base.words[number]), []).append(number)
-        return ids
+    def _marked(self) -> dict[str, list[int]]:
+        """The ids of the removed base words that users' words of another text bring back, by this text."""
+        return _with_marked({}, {self._base.words[number]: number for number in self.removed})
+
+    def _brought_back(self, words: Iterable[str]) -> Iterator[int]:
+        """The ids of the removed base words that these users' words bring back, whatever their marks."""
+        for text in map(fold_marks, words if self.removed else ()):
+            number = self._base.matcher.number(text)
+            if number is not None and number in self.removed:
+                yield number
+            yield from self._marked.get(text, ())
 
     def _numbers(self, words: Iterable[str]) -> dict[str, int]:
         """The ids of those words that are base words."""
         return {word: number for word in words if (number := self._base.matcher.number(word)) is not None}
+
+
+def _with_marked(before: dict[str, list[int]], words: Mapping[str, int]) -> dict[str, list[int]]:
+    """`before` and the ids of those of `words` whose text is another as a user's word, by this text."""
+    ids = before
+    for word, number in words.items():
+        if (text := fold_marks(word)) != word:
+            ids = dict(before) if ids is before else ids
+            ids[text] = [*ids.get(text, ()), number]
+    return ids
 
 
 class _Lazy(Sequence[T], Generic[T]):
