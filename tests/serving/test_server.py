@@ -106,6 +106,22 @@ def test_workers_that_are_interrupted_end_as_one_does():
         assert process.wait(SOON) == 130
 
 
+@pytest.mark.parametrize("is_ignored", [False, True])
+def test_workers_end_with_their_terminal_unless_they_were_told_to_outlive_it(is_ignored):
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN) if is_ignored else None  # as nohup does
+    try:
+        with server("--workers", "2") as (client, process):
+            process.send_signal(signal.SIGHUP)
+            if is_ignored:
+                time.sleep(1)
+                assert process.poll() is None and client.get("/readyz").status_code == 200
+            else:
+                assert process.wait(SOON) == 0
+    finally:
+        if is_ignored:
+            signal.signal(signal.SIGHUP, before)
+
+
 def test_a_worker_that_cannot_start_says_why_in_one_line(tmp_path, monkeypatch, caplog):
     words = tmp_path / "words.json"
     words.write_text("no words", encoding="utf-8")

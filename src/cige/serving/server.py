@@ -122,12 +122,18 @@ def serve(
         else:
             del app
 
+            outlives_terminal = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN  # as nohup has it
+
             class Workers(Multiprocess):
                 is_interrupted = False
 
                 def handle_int(self) -> None:
                     self.is_interrupted = True
                     super().handle_int()
+
+                def handle_hup(self) -> None:  # the terminal was closed; uvicorn would start new processes
+                    if not outlives_terminal:
+                        self.handle_term()
 
             config = configured(WORKER_APP, factory=True, workers=n_workers)
             older = "target" in inspect.signature(Multiprocess).parameters
