@@ -77,7 +77,7 @@ def run_stats(args: argparse.Namespace) -> None:
     if args.json:
         print(to_json(stats.to_dict(), indent=1))
     else:
-        print_table(stats.table(), args.file)
+        print_table(stats.table(title=args.file))
 
 
 def run_fetch(args: argparse.Namespace) -> None:

@@ -113,7 +113,7 @@ def run(args: argparse.Namespace) -> None:
         print(to_json(result.to_dict(), indent=1))
     else:
         console = make_console()
-        print_table(report_table(result.report), args.data)
+        print_table(report_table(result.report, title=args.data))
         if result.errors:
             console.print(error_table(result.errors))
             console.print(confusion_table(result.confusion))

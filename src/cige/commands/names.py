@@ -48,11 +48,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_output(add)
     add.set_defaults(run=run_add)
 
-    put = verbs.add_parser("replace", help="write a copy of a model that reads another list")
-    put.add_argument("names", metavar="LIST", help="the list that the copy reads")
-    put.add_argument("--model", "-m", metavar="M", help=MODEL_HELP)
-    put.add_argument("--output", required=True, metavar="FOLDER", help="model folder to write")
-    put.set_defaults(run=run_replace)
+    replace_list = verbs.add_parser("replace", help="write a copy of a model that reads another list")
+    replace_list.add_argument("names", metavar="LIST", help="the list that the copy reads")
+    replace_list.add_argument("--model", "-m", metavar="M", help=MODEL_HELP)
+    replace_list.add_argument("--output", required=True, metavar="FOLDER", help="model folder to write")
+    replace_list.set_defaults(run=run_replace)
 
     build = verbs.add_parser("build", help="build a list from collected ones, keeping what a text supports")
     build.add_argument("files", nargs="+", metavar="FILE", help="collected names: name<TAB>type<TAB>source")

@@ -223,10 +223,11 @@ def make_console() -> Console:
     return TableConsole(highlight=False, markup=False, width=width)  # brackets in labels and names are no markup
 
 
-def print_table(table: Table, name: str) -> None:
-    """Print a table below the name of what it is of, which stays on one line: rich breaks long titles."""
+def print_table(table: Table) -> None:
+    """Print a table below its title, which stays on one line: rich would break a path in it."""
     console = make_console()
-    console.print(name, style="italic", soft_wrap=True)
+    console.print(table.title, style="italic", soft_wrap=True)
+    table.title = None
     console.print(table)
 
 

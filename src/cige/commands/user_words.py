@@ -100,14 +100,14 @@ def run(args: argparse.Namespace) -> None:
         draw_user_words(runs, Path(args.figure), split="")
 
 
-def _print_table(trials: Sequence[UserWordTrial], name: str) -> None:
+def _print_table(trials: Sequence[UserWordTrial], title: str) -> None:
     from rich.table import Table
 
     unseen = ["R of unseen"] if trials[0].unseen_recall is not None else []
-    table = Table("user words", "number", "names listed", "entities listed", "P", "R", "F1", *unseen)
+    table = Table("user words", "number", "names listed", "entities listed", "P", "R", "F1", *unseen, title=title)
     for trial in trials:
         report = trial.report
         ratios = [trial.listed_names, trial.listed_entities, report.precision, report.recall, report.f1]
         ratios += [] if trial.unseen_recall is None else [trial.unseen_recall]
         table.add_row(trial.name, f"{trial.n_words:,}", *(f"{100 * ratio:.2f}" for ratio in ratios))
-    print_table(table, name)
+    print_table(table)
