@@ -193,3 +193,12 @@ def test_the_page_of_commands_has_every_verb(monkeypatch):
     page = import_module("commands_page").commands_page()
     assert re.findall(r"^## cige (.*)$", page, re.MULTILINE) == list(VERBS)
     assert all(f"usage: cige {verb} [-h]" in page for verb in VERBS)
+
+
+def test_figures_of_a_table_stay_on_one_line(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / ".ci"))
+    unbroken = import_module("table_cells").unbroken
+    row = "| flat | 60.48 ± 1.38 | 1.67 [-5.24, 8.57] | 1, 2, 3 |"
+    kept = "| flat | 60.48\u00a0±\u00a01.38 | 1.67 [-5.24,\u00a08.57] | 1, 2, 3 |"
+    prose = "60.48 ± 1.38\n```\n| a ± b |\n```\n"
+    assert unbroken(prose + row) == prose + kept
