@@ -33,14 +33,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--document-a-line", action="store_true", help="every line is a document")
     parser.add_argument(
-        "--max-line", type=at_least(1), default=80, metavar="N", help="maximum characters per sentence (80)"
+        "--max-line", type=at_least(1), default=80, metavar="N", help="maximum characters per sentence (default: 80)"
     )
     parser.add_argument(
         "--max-line-tokens",
         type=at_least(2),
         default=170,
         metavar="N",
-        help="maximum lattice tokens per sentence (170)",
+        help="maximum lattice tokens per sentence (default: 170)",
     )
     parser.add_argument(
         "--held-out", type=at_least(0), default=200, metavar="N", help="hold out every Nth document (200); 0 for none"

@@ -33,7 +33,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="number of words in the vocabulary (81,000); 0 for characters only",
     )
-    parser.add_argument("--n-chars", type=at_least(1), default=128, metavar="N", help="characters per text (128)")
+    parser.add_argument(
+        "--n-chars", type=at_least(1), default=128, metavar="N", help="characters per text (default: 128)"
+    )
     parser.add_argument(
         "--tokens-per-char", type=float, metavar="R", help="lattice tokens per character (1.35; 1 for characters only)"
     )

@@ -31,7 +31,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="K",
         help=f"maximum number of words ({DEFAULT_WORDS:,})",
     )
-    parser.add_argument("--min-count", type=at_least(1), default=1, metavar="N", help="minimum count of a word (1)")
+    parser.add_argument(
+        "--min-count", type=at_least(1), default=1, metavar="N", help="minimum count of a word (default: 1)"
+    )
     parser.add_argument(
         "--include",
         metavar="FILE",
