@@ -48,7 +48,8 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
         page.write_text(text, encoding="utf-8")
         for name, picture in pictures.items():
             (page.parent / name).write_text(picture, encoding="utf-8")
-    (PAGES / "reference" / "commands.md").write_text(commands_page(), encoding="utf-8")
+    for name, in_chinese in (("commands.md", False), ("commands.zh.md", True)):
+        (PAGES / "reference" / name).write_text(commands_page(in_chinese=in_chinese), encoding="utf-8")
     sources |= {source: PAGES / page for source, page in ELSEWHERE.items()}
     for source, page in sources.items():
         text = (ROOT / source).read_text(encoding="utf-8")

@@ -188,11 +188,13 @@ class TestPageCode:
         assert without_comments(english) == without_comments(chinese) != without_comments(other)
 
 
-def test_the_page_of_commands_has_every_verb(monkeypatch):
+@pytest.mark.parametrize(("in_chinese", "usage"), [(False, "usage: cige {} [-h]"), (True, "用法：cige {} [-h]")])
+def test_the_page_of_commands_has_every_verb(in_chinese, usage, monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / ".ci"))
-    page = import_module("commands_page").commands_page()
+    page = import_module("commands_page").commands_page(in_chinese=in_chinese)
     assert re.findall(r"^## cige (.*)$", page, re.MULTILINE) == list(VERBS)
-    assert all(f"usage: cige {verb} [-h]" in page for verb in VERBS)
+    assert all(usage.format(verb) in page for verb in VERBS)
+    assert ("不报告分数低于此值的实体" in page) == in_chinese
 
 
 def test_figures_of_a_table_stay_on_one_line(monkeypatch):
