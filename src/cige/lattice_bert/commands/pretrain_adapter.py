@@ -32,7 +32,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="M",
         help="maximum words that a character reads (default: 5)",
     )
-    parser.add_argument("--words", type=at_least(1), metavar="N", help="take the first N words of the file (all)")
+    parser.add_argument(
+        "--words", type=at_least(1), metavar="N", help="take the first N words of the file (default: all)"
+    )
     parser.add_argument(
         "--residual",
         choices=("normalised", "plain"),
