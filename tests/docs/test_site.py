@@ -16,7 +16,7 @@ from cige.cli import VERBS
 
 GUIDES = ("tutorial", "reading", "systems", "lattice_bert", "serving", "documents")
 ARCHIVE = sorted(f"archive/{page.name}" for page in (DOCS / "archive").glob("*.md") if not page.name.endswith(".zh.md"))
-MEASUREMENTS = ("results.md", "speed.md", *ARCHIVE, "../src/cige/bundled/MODEL_CARD.md")
+MEASUREMENTS = ("results.md", "speed.md", "speed_parts.md", *ARCHIVE, "../src/cige/bundled/MODEL_CARD.md")
 
 
 @pytest.mark.parametrize("page", site_pages())
