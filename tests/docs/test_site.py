@@ -201,6 +201,6 @@ def test_figures_of_a_table_stay_on_one_line(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / ".ci"))
     unbroken = import_module("table_cells").unbroken
     row = "| flat | 60.48 ± 1.38 | 1.67 [-5.24, 8.57] | 1, 2, 3 |"
-    kept = "| flat | 60.48\u00a0±\u00a01.38 | 1.67 [-5.24,\u00a08.57] | 1, 2, 3 |"
+    kept = "| flat | 60.48\u00a0±\u00a01.38 | 1.67 [-5.24,\u00a08.57] | 1,\u00a02,\u00a03 |"
     prose = "60.48 ± 1.38\n```\n| a ± b |\n```\n"
     assert unbroken(prose + row) == prose + kept
