@@ -2,7 +2,8 @@
 
 These are the files of docs/; the model cards in both languages, CONTRIBUTING.md and CHANGELOG.md, which stay where
 people look for them in the repository; notebooks as pages, with the outputs that they hold; and the help of every
-command. Links between these files work in the repository, and are rewritten so that they work on the site.
+command. Links between these files work in the repository, and are rewritten so that they work on the site. Figures of
+tables are kept on one line.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from pymdownx.slugs import slugify
 sys.path.insert(0, str(Path(__file__).parent))
 
 from commands_page import commands_page
+from table_cells import unbroken
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ROOT / "build" / "pages"
@@ -46,7 +48,8 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
         page.write_text(text, encoding="utf-8")
         for name, picture in pictures.items():
             (page.parent / name).write_text(picture, encoding="utf-8")
-    (PAGES / "reference" / "commands.md").write_text(commands_page(), encoding="utf-8")
+    for name, in_chinese in (("commands.md", False), ("commands.zh.md", True)):
+        (PAGES / "reference" / name).write_text(commands_page(in_chinese=in_chinese), encoding="utf-8")
     sources |= {source: PAGES / page for source, page in ELSEWHERE.items()}
     for source, page in sources.items():
         text = (ROOT / source).read_text(encoding="utf-8")
@@ -73,7 +76,7 @@ def for_the_site(text: str, source: str, page: str) -> str:
         to = ELSEWHERE.get(file) or file.removeprefix("docs/")
         return f"[{shown}]({os.path.relpath(to, posixpath.dirname(page) or '.')}{anchor})"
 
-    return _LINK.sub(on_site, _OTHER_LANGUAGE.sub("", text))
+    return unbroken(_LINK.sub(on_site, _OTHER_LANGUAGE.sub("", text)))
 
 
 def notebook_page(notebook: Path) -> tuple[str, dict[str, str]]:

@@ -26,7 +26,7 @@ GUIDES = [
 ]
 PAGES = ["README.md", "README.zh.md"]
 PAGES += [f"docs/{name}{language}.md" for name in GUIDES for language in ("", ".zh")]
-MEASUREMENTS = [f"docs/{name}{language}.md" for name in ("results", "speed") for language in ("", ".zh")]
+MEASUREMENTS = [f"docs/{name}{language}.md" for name in ("results", "speed", "speed_parts") for language in ("", ".zh")]
 MEASUREMENTS += sorted(f"docs/archive/{page.name}" for page in (ROOT / "docs" / "archive").glob("*.md"))
 WITHOUT_PYTHON = {f"docs/{name}{language}.md" for name in ("command_line", "systems") for language in ("", ".zh")}
 

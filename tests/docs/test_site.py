@@ -16,7 +16,7 @@ from cige.cli import VERBS
 
 GUIDES = ("tutorial", "reading", "systems", "lattice_bert", "serving", "documents")
 ARCHIVE = sorted(f"archive/{page.name}" for page in (DOCS / "archive").glob("*.md") if not page.name.endswith(".zh.md"))
-MEASUREMENTS = ("results.md", "speed.md", *ARCHIVE, "../src/cige/bundled/MODEL_CARD.md")
+MEASUREMENTS = ("results.md", "speed.md", "speed_parts.md", *ARCHIVE, "../src/cige/bundled/MODEL_CARD.md")
 
 
 @pytest.mark.parametrize("page", site_pages())
@@ -188,8 +188,19 @@ class TestPageCode:
         assert without_comments(english) == without_comments(chinese) != without_comments(other)
 
 
-def test_the_page_of_commands_has_every_verb(monkeypatch):
+@pytest.mark.parametrize(("in_chinese", "usage"), [(False, "usage: cige {} [-h]"), (True, "用法：cige {} [-h]")])
+def test_the_page_of_commands_has_every_verb(in_chinese, usage, monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / ".ci"))
-    page = import_module("commands_page").commands_page()
+    page = import_module("commands_page").commands_page(in_chinese=in_chinese)
     assert re.findall(r"^## cige (.*)$", page, re.MULTILINE) == list(VERBS)
-    assert all(f"usage: cige {verb} [-h]" in page for verb in VERBS)
+    assert all(usage.format(verb) in page for verb in VERBS)
+    assert ("不报告分数低于此值的实体" in page) == in_chinese
+
+
+def test_figures_of_a_table_stay_on_one_line(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / ".ci"))
+    unbroken = import_module("table_cells").unbroken
+    row = "| flat | 60.48 ± 1.38 | 1.67 [-5.24, 8.57] | 1, 2, 3 |"
+    kept = "| flat | 60.48\u00a0±\u00a01.38 | 1.67 [-5.24,\u00a08.57] | 1,\u00a02,\u00a03 |"
+    prose = "60.48 ± 1.38\n```\n| a ± b |\n```\n"
+    assert unbroken(prose + row) == prose + kept

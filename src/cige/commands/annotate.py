@@ -48,8 +48,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("jsonl", "csv", "tsv", "parquet"),
         help="format to write (default: that of INPUT; jsonl for txt)",
     )
-    parser.add_argument("--text-column", default="text", metavar="NAME", help="column or key with the text (text)")
-    parser.add_argument("--entities-column", default="entities", metavar="NAME", help="column or key to add (entities)")
+    parser.add_argument(
+        "--text-column", default="text", metavar="NAME", help="column or key with the text (default: text)"
+    )
+    parser.add_argument(
+        "--entities-column", default="entities", metavar="NAME", help="column or key to add (default: entities)"
+    )
     parser.add_argument(
         "--no-source",
         action="store_true",
@@ -62,7 +66,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="unit of the offsets; use utf-16 for Java and JavaScript (default: code-points)",
     )
     parser.add_argument("--max-chars", type=at_least(1), metavar="N", help="reject longer texts (default: no limit)")
-    parser.add_argument("--batch-size", type=at_least(1), default=16, metavar="N", help="sentences per batch (16)")
+    parser.add_argument(
+        "--batch-size", type=at_least(1), default=16, metavar="N", help="sentences per batch (default: 16)"
+    )
     parser.add_argument("--part-rows", type=at_least(1), metavar="N", help="rows per part (default: by size of INPUT)")
     parser.add_argument(
         "--verify",

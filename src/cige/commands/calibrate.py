@@ -40,7 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="store the calibration for one kind of text, selected by `cige.load(domain=NAME)` and `--domain NAME`",
     )
     add_repair_option(parser)
-    parser.add_argument("--batch-size", type=at_least(1), default=16, metavar="N", help="sentences per batch (16)")
+    parser.add_argument(
+        "--batch-size", type=at_least(1), default=16, metavar="N", help="sentences per batch (default: 16)"
+    )
     parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1 ... (default: cpu)")
     parser.set_defaults(run=run)
 

@@ -18,10 +18,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--n-words",
         type=at_least(0),
         default=132_000,
-        help="number of words to keep, the most frequent ones (default %(default)s)",
+        help="number of words to keep, the most frequent ones (default: %(default)s)",
     )
     parser.add_argument(
-        "--n-bigrams", type=at_least(0), default=125_000, help="number of bigrams to keep (default %(default)s)"
+        "--n-bigrams", type=at_least(0), default=125_000, help="number of bigrams to keep (default: %(default)s)"
     )
     parser.add_argument(
         "--dtype", choices=["int8", "float16"], default="int8", help="number type of the embedding tables"

@@ -40,7 +40,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--jobs", type=at_least(1), default=1, metavar="N", help="number of parallel processes (default: 1)"
     )
     add_set_option(parser, help="change settings of every recipe")
-    parser.add_argument("--data-dir", metavar="FOLDER", help="data sets and vectors ($CIGE_DATA, then the cache)")
+    parser.add_argument(
+        "--data-dir",
+        metavar="FOLDER",
+        help="folder of data sets and vectors (default: $CIGE_DATA, otherwise the cache)",
+    )
     parser.add_argument("--device", default="auto", help="auto, cpu or cuda (default: auto)")
     parser.add_argument("--table", action="store_true", help="print the table of finished runs without training")
     parser.add_argument("--no-speed", action="store_true", help="do not measure sentences per second")

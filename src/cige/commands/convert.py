@@ -39,10 +39,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--to", choices=written(), metavar="FORMAT", help="format of OUTPUT (default: by its suffix)")
     parser.add_argument(
-        "--text-column", default="text", metavar="NAME", help="column with the text, in CSV, TSV and Parquet (text)"
+        "--text-column",
+        default="text",
+        metavar="NAME",
+        help="column with the text, in CSV, TSV and Parquet (default: text)",
     )
     parser.add_argument(
-        "--entities-column", default="entities", metavar="NAME", help="column with the entities (entities)"
+        "--entities-column", default="entities", metavar="NAME", help="column with the entities (default: entities)"
     )
     parser.add_argument("--tag-names", metavar="O,B-PER,...", help="names of numeric tags, in order")
     add_repair_option(parser)

@@ -42,7 +42,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="leave out entities with labels that the data does not have, which otherwise count as errors",
     )
-    parser.add_argument("--batch-size", type=at_least(1), default=16, metavar="N", help="sentences per batch (16)")
+    parser.add_argument(
+        "--batch-size", type=at_least(1), default=16, metavar="N", help="sentences per batch (default: 16)"
+    )
     parser.add_argument("--errors", metavar="FILE", help="write every error with its text, one JSON object per line")
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     parser.set_defaults(run=run)

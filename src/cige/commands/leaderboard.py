@@ -63,7 +63,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     check = verbs.add_parser("check", help="train a cell again and compare the numbers")
     check.add_argument("cell", metavar="DATA/SYSTEM-SEED", help="a cell with a result, such as weibo/flat-1")
     _add_results(check)
-    check.add_argument("--data-dir", metavar="FOLDER", help="data sets and vectors ($CIGE_DATA, then the cache)")
+    check.add_argument(
+        "--data-dir",
+        metavar="FOLDER",
+        help="folder of data sets and vectors (default: $CIGE_DATA, otherwise the cache)",
+    )
     check.add_argument("--device", default="auto", help="auto, cpu or cuda (default: auto)")
     check.set_defaults(run=run_check)
 
@@ -78,7 +82,11 @@ def _add_cells(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("recipes", nargs="*", metavar="RECIPE", help="names, patterns of names or YAML files")
     parser.add_argument("--seeds", type=at_least(1), default=5, metavar="N", help="seeds 1 to N (default: 5)")
     _add_results(parser)
-    parser.add_argument("--data-dir", metavar="FOLDER", help="data sets and vectors ($CIGE_DATA, then the cache)")
+    parser.add_argument(
+        "--data-dir",
+        metavar="FOLDER",
+        help="folder of data sets and vectors (default: $CIGE_DATA, otherwise the cache)",
+    )
 
 
 def _share(text: str) -> tuple[int, int]:

@@ -40,7 +40,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     build.add_argument("output", metavar="FOLDER", help="folder to write")
     build.add_argument("--format", default="auto", help="auto, list, counts, pairs or word2vec (default: auto)")
     build.add_argument(
-        "--min-count", type=at_least(1), default=1, metavar="N", help="leave out words with a smaller count (1)"
+        "--min-count",
+        type=at_least(1),
+        default=1,
+        metavar="N",
+        help="leave out words with a smaller count (default: 1)",
     )
     build.add_argument("--vectors", action="store_true", help="also store the vectors of a word2vec file, as float16")
     build.set_defaults(run=run_build)

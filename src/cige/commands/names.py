@@ -57,7 +57,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     build = verbs.add_parser("build", help="build a list from collected ones, keeping what a text supports")
     build.add_argument("files", nargs="+", metavar="FILE", help="collected names: name<TAB>type<TAB>source")
     build.add_argument(
-        "--kinds", required=True, metavar="FILE", help="type, source, kind, minimum count, keep|drop (common words)"
+        "--kinds",
+        required=True,
+        metavar="FILE",
+        help="table of kinds, one per line, separated by tabs: type, source, kind, minimum count, and whether common "
+        "words are kept (keep or drop)",
     )
     build.add_argument("--text", required=True, metavar="FILE", help="raw text in which names are counted")
     _add_output(build)

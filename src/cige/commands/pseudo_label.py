@@ -52,10 +52,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="drop sentences with a larger share of open text (default: 0.3)",
     )
     parser.add_argument(
-        "--keep-empty", type=share, default=0.3, metavar="P", help="share of sentences without entities to keep (0.3)"
+        "--keep-empty",
+        type=share,
+        default=0.3,
+        metavar="P",
+        help="share of sentences without entities to keep (default: 0.3)",
     )
     parser.add_argument(
-        "--chars", type=at_least(1), nargs=2, default=(8, 120), metavar=("MIN", "MAX"), help="length (8 120)"
+        "--chars",
+        type=at_least(1),
+        nargs=2,
+        default=(8, 120),
+        metavar=("MIN", "MAX"),
+        help="characters per sentence (default: 8 120)",
     )
     parser.add_argument("--n", type=at_least(1), metavar="N", help="stop after this many sentences")
     parser.add_argument("--seed", type=seed, default=1, help="seed of the selection (default: 1)")

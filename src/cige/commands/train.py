@@ -51,7 +51,11 @@ def add_recipe_options(parser: argparse.ArgumentParser, *, optional: bool = Fals
         "recipe", metavar="RECIPE", nargs="?" if optional else None, help="name, such as weibo/flat, or YAML file"
     )
     add_set_option(parser)
-    parser.add_argument("--data-dir", metavar="FOLDER", help="data sets and vectors ($CIGE_DATA, then the cache)")
+    parser.add_argument(
+        "--data-dir",
+        metavar="FOLDER",
+        help="folder of data sets and vectors (default: $CIGE_DATA, otherwise the cache)",
+    )
     parser.add_argument("--device", default="auto", help="auto, cpu or cuda (default: auto)")
 
 

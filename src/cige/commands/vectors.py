@@ -28,7 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     train.add_argument("--window", type=at_least(1), default=5, metavar="N", help="context on either side (default: 5)")
     train.add_argument("--epochs", type=at_least(1), default=5, metavar="N", help="passes over the text (default: 5)")
-    train.add_argument("--min-count", type=at_least(1), default=3, metavar="N", help="minimum count of a unit (3)")
+    train.add_argument(
+        "--min-count", type=at_least(1), default=3, metavar="N", help="minimum count of a unit (default: 3)"
+    )
     train.add_argument("--lexicon", metavar="LEXICON", help="lexicon whose words are added to the segmenter")
     train.add_argument("--seed", type=seed, default=0, help="(default: 0)")
     train.add_argument(

@@ -30,7 +30,7 @@ NGRAM_LENGTHS, NGRAM_PROBS = ((2, 3, 4, 5, 6), (0.35, 0.25, 0.2, 0.1, 0.1))
 class UserWordRegime:
     """How training simulates user words; with all values 0, it does not.
 
-    For the effect of the defaults with and without user words, see docs/results.md, "User words".
+    For the effect of the defaults with and without user words, see docs/archive/systems.md, "FLAT with user words".
     """
 
     sentence_prob: float = 0.33

@@ -45,10 +45,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="extend",
         type=float,
         metavar="RATE",
-        help="learning rates to try (the paper's nine)",
+        help="learning rates to try (default: the paper's nine)",
     )
     parser.add_argument(
-        "--runs", type=at_least(1), metavar="N", help="runs with the best learning rate (5; 1 for ChID)"
+        "--runs", type=at_least(1), metavar="N", help="runs with the best learning rate (default: 5; 1 for ChID)"
     )
     parser.add_argument("--name", help="name of the model in tables (default: that of the output folder)")
     parser.add_argument("--keep-models", action="store_true", help="keep the model folder of every run")

@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", required=True, metavar="FOLDER", help="folder with the data of tasks")
     parser.add_argument("--split", default="dev", choices=("train", "dev", "test"), help="(default: dev)")
     bins = parser.add_mutually_exclusive_group()
-    bins.add_argument("--bins", type=at_least(1), metavar="N", help="number of length bins of equal size (5)")
+    bins.add_argument("--bins", type=at_least(1), metavar="N", help="number of length bins of equal size (default: 5)")
     bins.add_argument(
         "--edges", type=at_least(1), nargs="+", action="extend", metavar="N", help="lengths at which new bins begin"
     )

@@ -51,7 +51,7 @@ def add_shared_options(parser: argparse.ArgumentParser) -> None:
         choices = ("fp32", "bf16") if setting == "training.precision" else None
         metavar = None if choices else "N"
         parser.add_argument(
-            option, dest=setting, type=kind, choices=choices, metavar=metavar, help=f"{what} (the task's)"
+            option, dest=setting, type=kind, choices=choices, metavar=metavar, help=f"{what} (default: the task's)"
         )
     add_set_option(parser)
     parser.add_argument(

@@ -19,12 +19,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--vectors", required=True, metavar="FILE", help="words with vectors (.npz, word2vec, folder)")
     parser.add_argument("--output", "-o", required=True, metavar="FOLDER", help="where to write the model")
     parser.add_argument(
-        "--after-layer", type=at_least(1), default=1, metavar="K", help="the layer after which words are read (1)"
+        "--after-layer",
+        type=at_least(1),
+        default=1,
+        metavar="K",
+        help="the layer after which words are read (default: 1)",
     )
     parser.add_argument(
-        "--max-words", type=at_least(1), default=5, metavar="M", help="maximum words that a character reads (5)"
+        "--max-words",
+        type=at_least(1),
+        default=5,
+        metavar="M",
+        help="maximum words that a character reads (default: 5)",
     )
-    parser.add_argument("--words", type=at_least(1), metavar="N", help="take the first N words of the file (all)")
+    parser.add_argument(
+        "--words", type=at_least(1), metavar="N", help="take the first N words of the file (default: all)"
+    )
     parser.add_argument(
         "--residual",
         choices=("normalised", "plain"),

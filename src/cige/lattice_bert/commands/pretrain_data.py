@@ -29,26 +29,39 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--processes", "--workers", type=at_least(1), default=1, metavar="N", help="processes or tasks (default: 1)"
     )
     parser.add_argument(
-        "--engine", choices=("local", "ray"), default="local", help="processes of this machine, or Ray's (local)"
+        "--engine",
+        choices=("local", "ray"),
+        default="local",
+        help="processes of this machine, or Ray's (default: local)",
     )
     parser.add_argument("--document-a-line", action="store_true", help="every line is a document")
     parser.add_argument(
-        "--max-line", type=at_least(1), default=80, metavar="N", help="maximum characters per sentence (80)"
+        "--max-line", type=at_least(1), default=80, metavar="N", help="maximum characters per sentence (default: 80)"
     )
     parser.add_argument(
         "--max-line-tokens",
         type=at_least(2),
         default=170,
         metavar="N",
-        help="maximum lattice tokens per sentence (170)",
+        help="maximum lattice tokens per sentence (default: 170)",
     )
     parser.add_argument(
-        "--held-out", type=at_least(0), default=200, metavar="N", help="hold out every Nth document (200); 0 for none"
+        "--held-out",
+        type=at_least(0),
+        default=200,
+        metavar="N",
+        help="hold out every Nth document; 0 for none (default: 200)",
     )
     parser.add_argument(
         "--no-words", action="store_true", help="do not run jieba; whole-word masking (BERT-our) needs its words"
     )
-    parser.add_argument("--shard-size", type=at_least(1), default=1_000_000, metavar="N", help="characters (1,000,000)")
+    parser.add_argument(
+        "--shard-size",
+        type=at_least(1),
+        default=1_000_000,
+        metavar="N",
+        help="characters per shard (default: 1,000,000)",
+    )
     parser.set_defaults(run=run)
 
 

@@ -25,17 +25,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--model", metavar="M", help="a pre-trained model: a folder or a hub id")
     what.add_argument("--data", metavar="FOLDER", help="data that `cige lattice-bert pretrain data` wrote")
     parser.add_argument(
-        "--n-pieces", type=at_least(1), metavar="N", help="number of word pieces in the vocabulary (21,128)"
+        "--n-pieces", type=at_least(1), metavar="N", help="number of word pieces in the vocabulary (default: 21,128)"
     )
     parser.add_argument(
         "--n-words",
         type=at_least(0),
         metavar="N",
-        help="number of words in the vocabulary (81,000); 0 for characters only",
+        help="number of words in the vocabulary; 0 for characters only (default: 81,000)",
     )
-    parser.add_argument("--n-chars", type=at_least(1), default=128, metavar="N", help="characters per text (128)")
     parser.add_argument(
-        "--tokens-per-char", type=float, metavar="R", help="lattice tokens per character (1.35; 1 for characters only)"
+        "--n-chars", type=at_least(1), default=128, metavar="N", help="characters per text (default: 128)"
+    )
+    parser.add_argument(
+        "--tokens-per-char",
+        type=float,
+        metavar="R",
+        help="lattice tokens per character (default: 1.35; 1 for characters only)",
     )
     parser.add_argument("--recipe", metavar="RECIPE", help="with --data: the recipe of the instances, a name or a file")
     add_set_option(parser)
@@ -44,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=at_least(1),
         default=5000,
         metavar="N",
-        help="with --data: number of instances to examine (5,000)",
+        help="with --data: number of instances to examine (default: 5,000)",
     )
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     parser.set_defaults(run=run)

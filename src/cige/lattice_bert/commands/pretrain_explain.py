@@ -39,7 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--output", "-o", metavar="FILE", help="write an HTML page")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
-    parser.add_argument("--n-tokens", type=at_least(1), metavar="N", help="list the N most attended tokens (all)")
+    parser.add_argument(
+        "--n-tokens", type=at_least(1), metavar="N", help="list the N most attended tokens (default: all)"
+    )
     parser.set_defaults(run=run)
 
 

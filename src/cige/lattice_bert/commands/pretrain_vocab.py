@@ -29,9 +29,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=at_least(0),
         default=DEFAULT_WORDS,
         metavar="K",
-        help=f"maximum number of words ({DEFAULT_WORDS:,})",
+        help=f"maximum number of words (default: {DEFAULT_WORDS:,})",
     )
-    parser.add_argument("--min-count", type=at_least(1), default=1, metavar="N", help="minimum count of a word (1)")
+    parser.add_argument(
+        "--min-count", type=at_least(1), default=1, metavar="N", help="minimum count of a word (default: 1)"
+    )
     parser.add_argument(
         "--include",
         metavar="FILE",
