@@ -99,10 +99,15 @@ def add_repair_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def tell(message: object) -> None:
+    """Print a note on standard error, apart from what a command prints."""
+    print(f"cige: {message}", file=sys.stderr)
+
+
 def tell_repairs(file: str, repairs: Iterable[Repair]) -> None:
     """List on standard error what --repair changed in a file."""
     for repair in repairs:
-        print(f"cige: {file}, line {repair.line}: repaired: {repair.what}", file=sys.stderr)
+        tell(f"{file}, line {repair.line}: repaired: {repair.what}")
 
 
 def add_set_option(parser: argparse.ArgumentParser, *, help: str = "change settings of the recipe") -> None:
@@ -156,7 +161,7 @@ def tell_incomplete(*reports: LoadReport) -> None:
     """Print which lines of word files were refused, on stderr."""
     for report in reports:
         if report.is_incomplete:
-            print(f"cige: {report}", file=sys.stderr)
+            tell(report)
 
 
 def _warn_of_ignored_labels(ner: NER) -> None:
@@ -164,10 +169,9 @@ def _warn_of_ignored_labels(ner: NER) -> None:
 
     n_labels = sum(word.label is not None and word.mode == EVIDENCE for word in ner.lexicon.user_entries)
     if n_labels and not ner.read_word_labels:
-        print(
-            f"cige: this model ignores labels of words, so {n_labels:,} of your words are used without their labels; "
+        tell(
+            f"this model ignores labels of words, so {n_labels:,} of your words are used without their labels; "
             "words with mode force are still tagged with their label",
-            file=sys.stderr,
         )
 
 

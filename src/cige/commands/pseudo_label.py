@@ -59,7 +59,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--n", type=at_least(1), metavar="N", help="stop after this many sentences")
     parser.add_argument("--seed", type=seed, default=1, help="seed of the selection (default: 1)")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> None:

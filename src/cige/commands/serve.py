@@ -72,7 +72,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             metavar=limit.metadata["metavar"],
             help=f"{limit.metadata['what']} (default: {number:{',' if is_whole else 'g'}})",
         )
-    parser.set_defaults(run=run)
 
 
 def _set_by_options(limits: type[Limits]) -> list[dataclasses.Field[Any]]:
