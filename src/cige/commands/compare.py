@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> None:
     from cige.training.recipe import load_recipe
 
     recipes = [load_recipe(recipe, args.set) for given in args.recipes for recipe in recipes_of(given)]
-    from cige.folders.atomic import atomic_file
+    from cige.folders.atomic import write_atomically
     from cige.lexicon.words_file import read_words
     from cige.nn.memory import keep_freed_memory
     from cige.reports.comparison import (
@@ -110,8 +110,7 @@ def run(args: argparse.Namespace) -> None:
     if args.user_words:
         files["user_words.json"] = to_json(trials, indent=1)
     for name, text in files.items():
-        with atomic_file(runs / name) as aside:
-            aside.write_text(text, encoding="utf-8")
+        write_atomically(runs / name, text)
     if not args.no_speed:
         draw_f1_against_speed(rows, runs / "comparison.svg")
     if args.user_words:

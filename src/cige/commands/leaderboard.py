@@ -109,7 +109,7 @@ def run_cells(args: argparse.Namespace) -> None:
 
 
 def run_show(args: argparse.Namespace) -> None:
-    from cige.folders.atomic import atomic_file
+    from cige.folders.atomic import write_atomically
     from cige.leaderboard.pages import CHINESE, ENGLISH, figures_of, html_page, markdown_page
     from cige.leaderboard.results import read_results
     from cige.leaderboard.table import board_of
@@ -127,8 +127,7 @@ def run_show(args: argparse.Namespace) -> None:
     if args.html:
         pages[args.html] = html_page(board, still_open, wording=wording, figures=figures_of(board))
     for path, text in pages.items():
-        with atomic_file(path) as aside:
-            aside.write_text(text, encoding="utf-8")
+        write_atomically(path, text)
 
 
 def run_merge(args: argparse.Namespace) -> int:

@@ -83,7 +83,7 @@ def run_show(args: argparse.Namespace) -> None:
 
 
 def run_copy(args: argparse.Namespace) -> None:
-    from cige.folders.atomic import atomic_file
+    from cige.folders.atomic import write_atomically
     from cige.recipes.recipe_file import annotated_yaml, flat
     from cige.recipes.shipped import PAIRS, files_of, no_such_recipe, opening, shipped
 
@@ -106,9 +106,8 @@ def run_copy(args: argparse.Namespace) -> None:
     if exceptions:
         comments += [*_wrapped([f"Only for this pair: {', '.join(exceptions)}."]), ""]
     comments.append(f"Every setting of {one.name}; `cige recipes show {one.name}` says where each comes from.")
-    with atomic_file(path) as aside:
-        opened = "".join(f"# {line}".rstrip() + "\n" for line in comments)
-        aside.write_text(opened + annotated_yaml(settings), encoding="utf-8")
+    opened = "".join(f"# {line}".rstrip() + "\n" for line in comments)
+    write_atomically(path, opened + annotated_yaml(settings))
     print(f"{path}: {comments[0]}")
 
 
