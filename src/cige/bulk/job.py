@@ -34,7 +34,7 @@ from cige.bulk.rows import (
     source_clash,
 )
 from cige.errors import CigeError, DataError, ModelError
-from cige.folders.atomic import atomic_file
+from cige.folders.atomic import atomic_file, write_atomically
 from cige.folders.kinds import ANNOTATION
 from cige.folders.manifest import MANIFEST, kind_of, sha256
 from cige.json_text import JsonObject, json_bytes, to_json
@@ -104,10 +104,10 @@ class Job:
         names, form = find_files(source, form)
         if (to := to or OUTPUTS[form][0]) not in OUTPUTS[form]:
             raise DataError(f"{form} can be written as {', '.join(OUTPUTS[form])}; given --to {to}")
-        scanned = [scan(source / name if name else source, name, form, part_rows or PIECE_ROWS) for name in names]
+        scanned = [scan(source / name, name, form, part_rows or PIECE_ROWS) for name in names]
         files = [file for file, _ in scanned]
         for file in files:
-            columns = columns_of(source / file.name if file.name else source, file, form)
+            columns = columns_of(source / file.name, file, form)
             if columns and text_column not in columns:
                 has = f"it has {', '.join(columns)}; name one by --text-column"
                 raise DataError(f"{file.name or source}: no column {text_column!r}; {has}")
@@ -195,8 +195,7 @@ class Job:
         }
         if rejected:
             lines = [to_json(self._rejection(row, part, error), ensure_ascii=True) + "\n" for row, error in rejected]
-            with atomic_file(self._place("rejected", part, "jsonl")) as aside:
-                aside.write_text("".join(lines), encoding="utf-8")
+            write_atomically(self._place("rejected", part, "jsonl"), "".join(lines))
         data = self._place("data", part, self.to)
         with atomic_file(data) as aside:
             self._write_data(aside, part, file, annotated)
@@ -217,6 +216,12 @@ class Job:
         totals = {name: sum(record[name] for record in records if record) for name in ("rows", "rejected", "entities")}
         self._write(self.output / MANIFEST, self._facts() | {"finished": True} | totals)
         return totals
+
+    def as_told(self, error: CigeError | OSError) -> CigeError:
+        """The error of a worker as a user is told of it, with the path that could not be read or written."""
+        if isinstance(error, CigeError):
+            return error
+        return CigeError(f"{error.filename or self.output}: {error.strerror or error}")
 
     def _writable(self, row: Row, annotation: Annotation) -> Annotation:
         if annotation.entities is None or row.values is None:
@@ -249,7 +254,7 @@ class Job:
         from cige.bulk.arrow import entities_array
 
         if self.form == "parquet":
-            table = parquet_table(self.source / file.name if file.name else self.source, part)
+            table = parquet_table(self.source / file.name, part)
             table = chosen_rows(table, [row.number - part.first_row for row, _ in annotated])
         else:
             values = [[(row.values or {})[name] for row, _ in annotated] for name in columns]

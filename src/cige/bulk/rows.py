@@ -50,16 +50,18 @@ class Row:
 
 def read_rows(source: Path, file: InputFile, part: Part, form: str, text_column: str) -> list[Row]:
     """The rows of a part, in order, without blank lines of JSONL, CSV and TSV; raises a DataError if unreadable."""
-    path = source / file.name if file.name else source
+    path = source / file.name
     if form == "parquet":
         return _parquet_rows(path, part)
     raw = _stretch(str(path), part.start, part.stop)
     if form in ("csv", "tsv"):
         return list(_csv_rows(raw, part, form, file.header))
-    lines = raw.removesuffix(b"\n").split(b"\n")
-    read = _text_row if form == "txt" else _json_row
-    rows = (read(number, line.removesuffix(b"\r"), text_column) for number, line in enumerate(lines, part.first_row))
-    return [row for row in rows if row is not None]
+    lines = enumerate(raw.removesuffix(b"\n").split(b"\n"), part.first_row)
+    return [
+        _row(number, line.removesuffix(b"\r"), form, text_column)
+        for number, line in lines
+        if form == "txt" or line.strip()
+    ]
 
 
 def format_rows(rows: Sequence[JsonObject], form: str, columns: Sequence[str], entities_column: str) -> bytes:
@@ -115,20 +117,15 @@ class _TsvWriter:
         self._out.write("\t".join(map(str, fields)) + "\n")
 
 
-def _text_row(number: int, line: bytes, text_column: str) -> Row:
-    try:
-        return Row(number, {text_column: line.decode("utf-8")}, None)
-    except UnicodeDecodeError as reason:
-        return _undecodable(number, line, reason)
-
-
-def _json_row(number: int, line: bytes, text_column: str) -> Row | None:
-    if not line.strip():
-        return None
+def _row(number: int, line: bytes, form: str, text_column: str) -> Row:
+    """A line of text or of JSON."""
     try:
         text = line.decode("utf-8")
     except UnicodeDecodeError as reason:
-        return _undecodable(number, line, reason)
+        what = f"byte 0x{line[reason.start]:02x} at column {reason.start + 1} is not UTF-8"
+        return Row(number, None, line.decode("utf-8", "surrogateescape"), what)
+    if form == "txt":
+        return Row(number, {text_column: text}, None)
     try:
         record = json.loads(text, parse_constant=_no_number, parse_float=_finite_number)
     except _UnwritableNumber as reason:
@@ -155,11 +152,6 @@ def _finite_number(text: str) -> float:
     if isinf(number):
         raise _UnwritableNumber(f"the number {text} is too large for a float of 64 bits; write it as a string")
     return number
-
-
-def _undecodable(number: int, line: bytes, reason: UnicodeDecodeError) -> Row:
-    what = f"byte 0x{line[reason.start]:02x} at column {reason.start + 1} is not UTF-8"
-    return Row(number, None, line.decode("utf-8", "surrogateescape"), what)
 
 
 def _csv_rows(raw: bytes, part: Part, form: str, header: Sequence[str]) -> Iterator[Row]:
