@@ -29,8 +29,27 @@ def draw_map(drawn: AttentionMap, marks: Sequence[Mark] = ()) -> str:
 
     The characters of `marks`, entities of the text, are coloured in the labels of rows and columns.
     """
-    size, elements = _elements(drawn, marks)
-    return svg_page(*size, elements, title=drawn.name)
+    margin, head_height = 20.0, 50.0
+    reason = reason_not_drawn(drawn)
+    if reason is not None:
+        shown = svg_text(reason, margin, margin + 11, size=12, colour=SOFT, anchor="start")
+        return svg_page(2 * margin + text_width(reason, 12), 2 * margin + 12, shown, title=drawn.name)
+    heading = f"{drawn.name} (characters {drawn.start} to {drawn.start + len(drawn.rows)})"
+    parts = [
+        svg_text(heading, margin, margin + 14, size=15, anchor="start", weight="600"),
+        svg_text(map_caption(drawn), margin, margin + 34, size=12, colour=SOFT, anchor="start"),
+    ]
+    mean, stacked = drawn.mean, max(map(len, drawn.columns))
+    left, top = margin + CELL + 6, margin + head_height + stacked * (LABEL_SIZE + 1) + 6
+    right, bottom = left + CELL * mean.shape[1], top + CELL * mean.shape[0]
+    parts += _labels(drawn, marks, left, top)
+    parts.append(_cells(drawn, mean, left, top))
+    parts.append(_scale(mean, left, bottom + 10))
+    end = max(right, left + 200, margin + text_width(map_caption(drawn), 12), margin + text_width(heading, 15))
+    if len(drawn.heads) > 1:
+        heads_right, heads_bottom = _heads(parts, drawn.heads, right + 36, top)
+        end, bottom = max(end, heads_right), max(bottom, heads_bottom - 26)
+    return svg_page(end + margin, bottom + 26 + margin, "".join(parts), title=drawn.name)
 
 
 def reason_not_drawn(drawn: AttentionMap) -> str | None:
@@ -72,36 +91,10 @@ def shade(share: float) -> tuple[int, int, int]:
 # ---- SVG
 
 
-def _elements(drawn: AttentionMap, marks: Sequence[Mark]) -> tuple[tuple[float, float], str]:
-    """Width and height, and the SVG elements."""
-    margin, head_height = 20.0, 50.0
-    reason = reason_not_drawn(drawn)
-    heading = f"{drawn.name} (characters {drawn.start} to {drawn.start + len(drawn.rows)})"
-    if reason is not None:
-        width = 2 * margin + text_width(reason, 12)
-        return (width, 2 * margin + 12), svg_text(reason, margin, margin + 11, size=12, colour=SOFT, anchor="start")
-    parts = [
-        svg_text(heading, margin, margin + 14, size=15, anchor="start", weight="600"),
-        svg_text(map_caption(drawn), margin, margin + 34, size=12, colour=SOFT, anchor="start"),
-    ]
-    mean, stacked = drawn.mean, max(map(len, drawn.columns))
-    left, top = margin + CELL + 6, margin + head_height + stacked * (LABEL_SIZE + 1) + 6
-    right, bottom = left + CELL * mean.shape[1], top + CELL * mean.shape[0]
-    parts += _labels(drawn, marks, left, top)
-    parts.append(_cells(drawn, mean, left, top))
-    parts.append(_scale(mean, left, bottom + 10))
-    end = max(right, left + 200, margin + text_width(map_caption(drawn), 12), margin + text_width(heading, 15))
-    if len(drawn.heads) > 1:
-        heads_right, heads_bottom = _heads(parts, drawn.heads, right + 36, top)
-        end, bottom = max(end, heads_right), max(bottom, heads_bottom - 26)
-    return (end + margin, bottom + 26 + margin), "".join(parts)
-
-
 def _labels(drawn: AttentionMap, marks: Sequence[Mark], left: float, top: float) -> list[str]:
     parts = []
-    n_rows, n_columns = drawn.heads.shape[1:]
     for mark in marks:
-        first, last = max(0, mark.start - drawn.start), min(n_rows, mark.end - drawn.start)
+        first, last = max(0, mark.start - drawn.start), min(len(drawn.rows), mark.end - drawn.start)
         if last <= first:
             continue
         length = CELL * (last - first)
@@ -114,8 +107,7 @@ def _labels(drawn: AttentionMap, marks: Sequence[Mark], left: float, top: float)
     for row, label in enumerate(drawn.rows):
         y = top + CELL * (row + 0.5) + LABEL_SIZE * 0.36
         parts.append(svg_text(label, left - CELL / 2 - 4, y, size=LABEL_SIZE, room=CELL))
-    for column in range(n_columns):
-        label = drawn.columns[column]
+    for column, label in enumerate(drawn.columns):
         for k, char in enumerate(reversed(label)):  # written vertically, from the top down to the cells
             y = top - 8 - k * (LABEL_SIZE + 1)
             parts.append(svg_text(char, left + CELL * (column + 0.5), y, size=LABEL_SIZE, room=CELL))
