@@ -145,16 +145,17 @@ def load_finder(model: str | None, args: argparse.Namespace) -> EntityFinder:
 
     keep_freed_memory()
     finder = load_as(model, args)
-    for path in map(word_file, args.lexicon_add):
-        tell_incomplete(with_lexicon_only(finder, model).lexicon.add_file(path))
     if args.lexicon_add:
-        _warn_of_ignored_labels(with_lexicon_only(finder, model))
+        ner = _with_lexicon(finder, model)
+        for path in map(word_file, args.lexicon_add):
+            tell_incomplete(ner.lexicon.add_file(path))
+        _warn_of_ignored_labels(ner)
     return finder
 
 
 def load_ner(model: str | None, args: argparse.Namespace) -> NER:
     """Like `load_finder`, for commands that require a model with a lexicon."""
-    return with_lexicon_only(load_finder(model, args), model)
+    return _with_lexicon(load_finder(model, args), model)
 
 
 def tell_incomplete(*reports: LoadReport) -> None:
@@ -175,7 +176,7 @@ def _warn_of_ignored_labels(ner: NER) -> None:
         )
 
 
-def with_lexicon_only(finder: EntityFinder, model: str | None) -> NER:
+def _with_lexicon(finder: EntityFinder, model: str | None) -> NER:
     """Return `finder`; raises a ModelError if it is a fine-tuned Lattice-BERT, which has no lexicon."""
     from cige.api import NER
 

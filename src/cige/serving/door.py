@@ -332,14 +332,13 @@ def _too_long_head() -> Refused:
 
 def _too_many_connections(most: int) -> Refused:
     message = f"the server has {most:,} connections; try again, and keep fewer of them open"
-    return Refused("too_many_connections", message, headers={"Retry-After": "1"}, most=most)
+    return Refused("too_many_connections", message, headers={"retry-after": "1"}, most=most)
 
 
 def _written(refused: Refused, *, closes: bool) -> bytes:
     """A whole response on the wire."""
     body, status = refused.body, refused.status_code
-    headers = {"content-type": "application/json", "x-content-type-options": "nosniff"}
-    headers |= {name.lower(): value for name, value in (refused.headers or {}).items()}
+    headers = {"content-type": "application/json", "x-content-type-options": "nosniff", **refused.headers}
     headers |= {"content-length": str(len(body))} | ({"connection": "close"} if closes else {})
     lines = [f"HTTP/1.1 {status} {http.HTTPStatus(status).phrase}", *(f"{k}: {v}" for k, v in headers.items())]
     return "\r\n".join([*lines, "", ""]).encode("latin-1") + body

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from cige.api import NER
-from cige.drawing.lattice import GUTTER, MARGIN, NARROW, WIDE, draw_lattice
+from cige.drawing.lattice import GUTTER, MARGIN, NARROW, WIDE
 from cige.drawing.svg import is_wide
 from cige.explain.evidence import Evidence
-from cige.explain.explanation import to_emphasis, to_marks
+from cige.explain.explanation import draw_evidence
 from cige.explain.reading import explain
 from cige.json_text import JsonObject, json_bytes
 from cige.lattice.lattice import Lattice
@@ -102,14 +102,7 @@ class ExplainWork(TextsWork):
         svg = None
         if self.svg_width is not None:
             _check_drawing(evidence.lattice, text, self.svg_width)
-            svg = draw_lattice(
-                evidence.lattice,
-                text=text,
-                marks=to_marks(evidence),
-                emphasis=to_emphasis(evidence),
-                width=self.svg_width,
-                legend=False,
-            )
+            svg = draw_evidence(evidence, width=self.svg_width, legend=False)
         watch.check()
         return evidence, svg
 

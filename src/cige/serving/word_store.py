@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cige.errors import CigeError, LexiconError
-from cige.folders.atomic import atomic_file
+from cige.folders.atomic import write_atomically
 from cige.json_text import to_json
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.user_word import UserChanges, UserWord, reason_to_refuse_user_word
@@ -26,6 +26,8 @@ MOST_LISTED = 10  # words in a message
 class StoreError(CigeError):
     """The file cannot be read or written, which no request caused."""
 
+    code = "lexicon_file"  # of `refusals.CODES`
+
 
 class _Unchanged(CigeError):
     """A change that was not made, with the figures and names in the message."""
@@ -38,13 +40,19 @@ class _Unchanged(CigeError):
 class VersionConflict(_Unchanged):
     """A change was meant for another version than the current one."""
 
+    code = "version_conflict"
+
 
 class LexiconFull(_Unchanged):
     """A change would exceed the maximum number of words."""
 
+    code = "lexicon_full"
+
 
 class UnknownWords(_Unchanged, LexiconError):
     """Words to remove that are in no lexicon."""
+
+    code = "unknown_word"
 
 
 @dataclass(frozen=True)
@@ -229,8 +237,7 @@ class WordStore:
         """Write the file; returns its identity."""
         content = to_json({"version": words.version} | words.changes.to_dict())
         try:
-            with atomic_file(path) as aside:
-                aside.write_text(content, encoding="utf-8")
+            write_atomically(path, content)
             return _identity(path)
         except OSError as reason:
             raise StoreError(f"{path}: not written ({reason.strerror}); the words are as before") from reason
