@@ -170,7 +170,8 @@ def _removal_table(explanation: Evidence) -> Table:
         table.add_column(name, style="bold" if name == "without" else "", overflow="fold")
     for removal in explanation.removals:
         word = removal.word
-        changes = Text("\n".join(_change(change) for change in removal.changes))
+        named = ((change, f"{visible(change.entity.text)} {change.entity.label}") for change in removal.changes)
+        changes = Text("\n".join(_changed(change, name) for change, name in named))
         table.add_row(Text(word.shown()), f"{word.start}-{word.end}", changes)
     return table
 
@@ -179,14 +180,13 @@ def _score(entity: Entity, digits: int) -> str:
     return "forced" if entity.forced else f"{entity.score:.{digits}f}"
 
 
-def _change(change: Change) -> str:
-    entity = change.before or change.after
-    assert entity is not None
-    what = f"{visible(entity.text)} {entity.label}"
+def _changed(change: Change, name: str, new: str = "{}", gone: str = "{}") -> str:
+    """What changes of the entity with this name; `new` and `gone` are the forms of what appears and disappears."""
+    score = f"{change.entity.score:.2f}"
     if change.before is None:
-        return f"{what} appears, {entity.score:.2f}"
-    after = "gone" if change.after is None else f"{change.after.score:.2f}"
-    return f"{what} {entity.score:.2f} → {after}"
+        return f"{name} {new.format(f'appears, {score}')}"
+    after = gone.format("gone") if change.after is None else f"{change.after.score:.2f}"
+    return f"{name} {score} → {after}"
 
 
 def _removal_summary(explanation: Evidence) -> str:
@@ -262,13 +262,8 @@ def _html_removals(explanation: Evidence) -> str:
 
 
 def _html_change(change: Change) -> str:
-    entity = change.before or change.after
-    assert entity is not None
-    what = f"{escape(entity.text)} {_tag(entity.label)} "
-    if change.before is None:
-        return f'{what}<span class="new">appears, {entity.score:.2f}</span>'
-    after = '<span class="gone">gone</span>' if change.after is None else f"{change.after.score:.2f}"
-    return f"{what}{entity.score:.2f} → {after}"
+    name = f"{escape(change.entity.text)} {_tag(change.entity.label)}"
+    return _changed(change, name, '<span class="new">{}</span>', '<span class="gone">{}</span>')
 
 
 def _tag(label: str) -> str:
