@@ -60,11 +60,7 @@ class AnnotatorSettings:
     def request(self) -> Request:
         try:
             return Request.of(
-                min_score=self.min_score,
-                labels=self.labels,
-                types=self.types,
-                recall=self.recall,
-                nested=self.nested,
+                min_score=self.min_score, labels=self.labels, types=self.types, recall=self.recall, nested=self.nested
             )
         except ValueError as reason:
             raise ModelError(str(reason)) from None
