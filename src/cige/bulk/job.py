@@ -179,8 +179,8 @@ class Job:
             raise ModelError(f"a worker {differs} while the job runs; restore it")
         file = next(file for file in self.files if file.name == part.file)
         rows = read_rows(self.source, file, part, self.form, self.text_column)
-        annotations = iter(annotator.annotate([row.values[self.text_column] for row in rows if row.values is not None]))
-        pairs = [(row, Annotation(None, row.error) if row.values is None else next(annotations)) for row in rows]
+        annotations = iter(annotator.annotate([row.values[self.text_column] for row in rows if row.error is None]))
+        pairs = [(row, next(annotations) if row.error is None else Annotation(None, row.error)) for row in rows]
         pairs = [(row, self._writable(row, annotation)) for row, annotation in pairs]
         annotated = [(row, a.entities) for row, a in pairs if a.entities is not None]
         rejected = [(row, a.error) for row, a in pairs if a.entities is None]
@@ -224,13 +224,13 @@ class Job:
         return CigeError(f"{error.filename or self.output}: {error.strerror or error}")
 
     def _writable(self, row: Row, annotation: Annotation) -> Annotation:
-        if annotation.entities is None or row.values is None:
+        if annotation.entities is None:
             return annotation
         reason = reason_not_to_write(row.values, self.to, self.entities_column, with_source=self.with_source)
         return annotation if reason is None else Annotation(None, reason)
 
     def _rejection(self, row: Row, part: Part, error: str | None) -> dict[str, object]:
-        raw = row.raw if row.raw is not None else (row.values or {}).get(self.text_column)
+        raw = row.raw if row.raw is not None else row.values.get(self.text_column)
         try:
             to_json(raw)
         except TypeError:
@@ -242,7 +242,7 @@ class Job:
         sources = [self._source(part, row) for row, _ in annotated]
         if self.to != "parquet":
             rows = [
-                (row.values or {}) | source | {self.entities_column: entities}
+                row.values | source | {self.entities_column: entities}
                 for (row, entities), source in zip(annotated, sources, strict=True)
             ]
             added = SOURCE_COLUMNS if self.with_source else ()
@@ -257,8 +257,9 @@ class Job:
             table = parquet_table(self.source / file.name, part)
             table = chosen_rows(table, [row.number - part.first_row for row, _ in annotated])
         else:
-            values = [[(row.values or {})[name] for row, _ in annotated] for name in columns]
-            table = pa.table({name: pa.array(cells, pa.string()) for name, cells in zip(columns, values, strict=True)})
+            table = pa.table(
+                {name: pa.array([row.values[name] for row, _ in annotated], pa.string()) for name in columns}
+            )
         if self.with_source:
             for column, kind in zip(SOURCE_COLUMNS, (pa.string(), pa.int64()), strict=True):
                 table = table.append_column(column, pa.array([source[column] for source in sources], kind))

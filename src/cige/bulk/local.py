@@ -37,9 +37,8 @@ def annotate_parts(job: Job, parts: Sequence[Part], *, n_processes: int) -> Iter
     try:
         while waiting or workers:
             while waiting and len(workers) < n_processes:
-                worker = _start(sent)
+                worker = _start(sent, waiting.popleft())
                 workers[worker.pipe] = worker
-                worker.take(waiting.popleft())
             for pipe in wait(list(workers)):
                 assert isinstance(pipe, Connection)
                 worker = workers[pipe]
@@ -80,14 +79,16 @@ class _Worker:
         self.process.join()
 
 
-def _start(job: Job) -> _Worker:
+def _start(job: Job, part: Part) -> _Worker:
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     with child_environment({"OMP_NUM_THREADS": "1"}):  # for reproducible sums, and as one process runs per core
         process = context.Process(target=_work, args=(theirs, job), daemon=True)
         process.start()
     theirs.close()  # so that the pipe ends when the process does
-    return _Worker(process, ours, Part(-1, "", 0, 0, 0, 0))
+    worker = _Worker(process, ours, part)
+    worker.take(part)
+    return worker
 
 
 def _work(pipe: Connection, job: Job) -> None:

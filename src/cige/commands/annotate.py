@@ -108,15 +108,14 @@ def run(args: argparse.Namespace) -> int:
         check_installed("Parquet", "documents")
     # before `begin`, which removes the temporary files of killed processes
     with in_use(job.output, by="another `cige annotate`", error=DataError):
-        is_there = job.begin()
-        return _annotate(job, args, is_there=is_there)
+        return _annotate(job, args, is_there=job.begin())
 
 
 def settings_of(args: argparse.Namespace) -> AnnotatorSettings:
     """The settings that the options specify; paths are absolute, since workers may run elsewhere."""
     from cige.bulk.annotator import AnnotatorSettings
 
-    model = args.model
+    request, model = request_of(args), args.model
     if model is not None and Path(model).exists():
         model = str(Path(model).absolute())
     return AnnotatorSettings(
@@ -129,7 +128,7 @@ def settings_of(args: argparse.Namespace) -> AnnotatorSettings:
         batch_size=args.batch_size,
         offsets=args.offsets,
         max_chars=args.max_chars,
-        **vars(request_of(args)),
+        **vars(request),
     )
 
 
