@@ -115,18 +115,15 @@ def _labels(drawn: AttentionMap, marks: Sequence[Mark], left: float, top: float)
 
 
 def _cells(drawn: AttentionMap, weights: np.ndarray, left: float, top: float) -> str:
-    n_rows, n_columns = weights.shape
     shares = shares_of(weights)
     parts = []
-    for row in range(n_rows):
-        for column in range(n_columns):
-            weight = float(weights[row, column])
-            note = f"{drawn.rows[row]} → {drawn.columns[column]}  {weight:.1%}"
-            parts.append(
-                f'<rect x="{left + CELL * column:.1f}" y="{top + CELL * row:.1f}" width="{CELL}" height="{CELL}" '
-                f'fill="{_hex(shares[row, column])}"><title>{escape(note)}</title></rect>'
-            )
-    return "".join(parts) + _frame(left, top, CELL * n_columns, CELL * n_rows)
+    for row, column in np.ndindex(*weights.shape):
+        note = f"{drawn.rows[row]} → {drawn.columns[column]}  {float(weights[row, column]):.1%}"
+        parts.append(
+            f'<rect x="{left + CELL * column:.1f}" y="{top + CELL * row:.1f}" width="{CELL}" height="{CELL}" '
+            f'fill="{_hex(shares[row, column])}"><title>{escape(note)}</title></rect>'
+        )
+    return "".join(parts) + _frame(left, top, CELL * weights.shape[1], CELL * weights.shape[0])
 
 
 def _scale(weights: np.ndarray, left: float, top: float) -> str:
@@ -194,28 +191,23 @@ class TerminalMap:
             yield Text(reason, style="dim")
             return
         yield Text(f"{map_caption(drawn)}; cells in per cent", style="dim")
-        mean = drawn.mean
-        shares = shares_of(mean)
-        n_columns = mean.shape[1]
+        mean, shares = drawn.mean, shares_of(drawn.mean)
         step = max(1, (options.max_width - _TERMINAL_CELL - 1) // _TERMINAL_CELL)
-        for first in range(0, n_columns, step):
-            columns = range(first, min(n_columns, first + step))
+        for first in range(0, mean.shape[1], step):
+            columns = slice(first, first + step)
             if first:
                 yield Text("")
-            yield from _heading(drawn, columns)
+            yield from _heading(drawn.columns[columns])
             for row, label in enumerate(drawn.rows):
-                yield _terminal_row(label, mean[row, list(columns)], shares[row, list(columns)])
+                yield _terminal_row(label, mean[row, columns], shares[row, columns])
 
 
-def _heading(drawn: AttentionMap, columns: range) -> list[Text]:
+def _heading(columns: Sequence[str]) -> list[Text]:
     """The labels of the columns, written vertically, each ending above its cells."""
-    labels = [visible(drawn.columns[column]) for column in columns]
+    labels = [visible(label) for label in columns]
     height = max(map(len, labels))
-    lines = []
-    for k in range(height):
-        cells = [label[k - height + len(label)] if k >= height - len(label) else " " for label in labels]
-        lines.append(Text(" " * _TERMINAL_CELL + "".join(map(_padded, cells)), no_wrap=True))
-    return lines
+    rows = zip(*(label.rjust(height) for label in labels), strict=True)
+    return [Text(" " * _TERMINAL_CELL + "".join(map(_padded, cells)), no_wrap=True) for cells in rows]
 
 
 def _terminal_row(label: str, weights: np.ndarray, shares: np.ndarray) -> Text:
