@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -61,8 +61,7 @@ class ExplainWork(TextsWork):
         for text, ner_of_text in zip(self.texts, of_texts, strict=True):
             evidence, svg = self._explained(text, ner_of_text, watch)
             labels.update(explained.entity.label for explained in evidence.entities)
-            left_out = ("removals", "n_tried") if self.as_lattice else ()
-            results.append(evidence_dict(evidence, left_out, utf16=options.utf16) | ({"svg": svg} if svg else {}))
+            results.append(self._result(evidence) | ({"svg": svg} if svg else {}))
         head = options.head(version)
         if self.as_lattice:
             return Answer(json_bytes(head | results[0]), labels)
@@ -106,6 +105,14 @@ class ExplainWork(TextsWork):
         watch.check()
         return evidence, svg
 
+    def _result(self, evidence: Evidence) -> JsonObject:
+        """Words, entities and removals of an explanation, with offsets in the requested unit."""
+        left_out = {"text", "word_sets", "maps"} | ({"removals", "n_tried"} if self.as_lattice else set())
+        fields = {name: value for name, value in evidence.to_dict().items() if name not in left_out}
+        if self.options.utf16:
+            _move(fields, utf16_offsets(evidence.text))
+        return fields
+
 
 def _check_drawing(lattice: Lattice, text: str, width: int) -> None:
     n_compared = _n_compared(lattice, text, width)
@@ -132,15 +139,6 @@ def _n_compared(lattice: Lattice, text: str, width: int) -> int:
     np.add.at(steps, first, 1)
     np.add.at(steps, last + 1, -1)
     return int((steps.cumsum() ** 2).sum())
-
-
-def evidence_dict(evidence: Evidence, left_out: Collection[str], *, utf16: bool) -> JsonObject:
-    """Words, entities and removals of an explanation, with offsets in the requested unit."""
-    left_out = {"text", "word_sets", "maps", *left_out}
-    fields = {name: value for name, value in evidence.to_dict().items() if name not in left_out}
-    if utf16:
-        _move(fields, utf16_offsets(evidence.text))
-    return fields
 
 
 def _move(value: object, place: Callable[[int], int]) -> None:

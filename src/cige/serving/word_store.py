@@ -167,15 +167,13 @@ class WordStore:
         wanted = usable(words)
 
         def change(now: StoredWords) -> UserChanges:
-            if not wanted:
-                return now.changes
             added = {fold_marks(word.text): word for word in now.changes.added} | {word.text: word for word in wanted}
             if len(added) > self._max_words:
                 message = f"{len(added):,} words would be there; at most {self._max_words:,} may; remove some first"
                 raise LexiconFull(message, given=len(added), most=self._max_words)
             return UserChanges(tuple(added.values()), now.changes.removed)
 
-        return self._change(change, version)
+        return self._changed(wanted, change, version)
 
     def remove(self, words: Sequence[str], *, version: int | None = None) -> StoredWords:
         """Undo `add` for words that were added here, and stop matching other words of any origin; all or none.
@@ -190,8 +188,6 @@ class WordStore:
         wanted = list(dict.fromkeys(map(normalize, words)))
 
         def change(now: StoredWords) -> UserChanges:
-            if not wanted:
-                return now.changes
             if unknown := [word for word in wanted if not any(word in lexicon for lexicon in now.lexicons)]:
                 listed = ", ".join(map(shown, unknown[:MOST_LISTED]))
                 raise UnknownWords(f"cannot remove {listed}: not in the lexicon", words=listed, n_words=len(unknown))
@@ -201,9 +197,12 @@ class WordStore:
             remaining = tuple(word for text, word in added.items() if text not in own)
             return UserChanges(remaining, (*now.changes.removed, *removed))
 
-        return self._change(change, version)
+        return self._changed(wanted, change, version)
 
-    def _change(self, change: Callable[[StoredWords], UserChanges], version: int | None) -> StoredWords:
+    def _changed(
+        self, wanted: Sequence[object], change: Callable[[StoredWords], UserChanges], version: int | None
+    ) -> StoredWords:
+        """The words after a change, which is none if no words are `wanted`."""
         with self._changing, self._alone():
             with self._lock:
                 self._read_if_changed()
@@ -211,9 +210,9 @@ class WordStore:
             if version is not None and version != now.version:
                 message = f"the change was made for version {version}; the lexicon has version {now.version}"
                 raise VersionConflict(message, given=version, version=now.version)
-            if (changes := change(now)) is now.changes:
+            if not wanted:
                 return now
-            after = self._after(now, now.version + 1, changes)
+            after = self._after(now, now.version + 1, change(now))
             seen = None if self._path is None else self._write(after, self._path)
             with self._lock:
                 self._now, self._seen = after, seen
