@@ -115,13 +115,12 @@ def _labels(drawn: AttentionMap, marks: Sequence[Mark], left: float, top: float)
 
 
 def _cells(drawn: AttentionMap, weights: np.ndarray, left: float, top: float) -> str:
-    shares = shares_of(weights)
     parts = []
-    for row, column in np.ndindex(*weights.shape):
+    for (row, column), share in np.ndenumerate(shares_of(weights)):
         note = f"{drawn.rows[row]} → {drawn.columns[column]}  {float(weights[row, column]):.1%}"
         parts.append(
             f'<rect x="{left + CELL * column:.1f}" y="{top + CELL * row:.1f}" width="{CELL}" height="{CELL}" '
-            f'fill="{_hex(shares[row, column])}"><title>{escape(note)}</title></rect>'
+            f'fill="{_hex(share)}"><title>{escape(note)}</title></rect>'
         )
     return "".join(parts) + _frame(left, top, CELL * weights.shape[1], CELL * weights.shape[0])
 
