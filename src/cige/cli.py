@@ -8,7 +8,7 @@ import os
 import shlex
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -52,6 +52,8 @@ _ALIASES = {old: new for added in extensions() for old, new in added.aliases.ite
 # former verb -> what takes its place, for one version
 _MOVED = {"bench": "benchmarks are part of the source tree: there, run `python -m benchmarks {}`"}
 _COMMANDS = {verb: added.commands for added in extensions() for verb in added.verbs}
+INTRODUCTION = "词格: finds entities in Chinese text by reading characters and words together."
+SEE = "See `cige VERB --help` for the options of a verb."
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -98,7 +100,7 @@ def _run(argv: list[str]) -> int:
 
 
 def command_of(verb: str) -> ModuleType:
-    """The module of a verb in VERBS, with `add_arguments(parser)`; its docstring describes the verb."""
+    """The module of a verb in VERBS, whose docstring describes it, with `add_arguments(parser)` and `run(args)`."""
     return import_module(f"{_COMMANDS.get(verb, 'cige.commands')}.{verb.replace('-', '_')}")
 
 
@@ -111,6 +113,7 @@ def parser_of(verb: str) -> argparse.ArgumentParser:
     parser = VerbParser(
         prog=f"cige {verb}", description=command.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.set_defaults(run=getattr(command, "run", None))  # verbs below it have functions of their own
     command.add_arguments(parser)
     if chinese.is_wanted():
         parser.description = f"{chinese.chinese(VERBS[verb])}\n\n{parser.description}"
@@ -121,22 +124,13 @@ def parser_of(verb: str) -> argparse.ArgumentParser:
 def _run_without_verb(argv: list[str]) -> int:
     from cige.commands import chinese
 
-    introduction, see = (
-        (chinese.INTRODUCTION, chinese.SEE)
-        if chinese.is_wanted()
-        else (
-            "词格: finds entities in Chinese text by reading characters and words together.",
-            "See `cige VERB --help` for the options of a verb.",
-        )
-    )
+    shown: Callable[[str], str] = chinese.chinese if chinese.is_wanted() else str
     width = max(map(len, VERBS))
-    verbs = {verb: chinese.chinese(what) if chinese.is_wanted() else what for verb, what in VERBS.items()}
+    lines = [shown(INTRODUCTION), "", *(f"  {verb:<{width}}  {shown(what)}" for verb, what in VERBS.items())]
     parser = argparse.ArgumentParser(
         prog="cige",
         usage="cige VERB ...",
-        description="\n".join(
-            [introduction, "", *(f"  {verb:<{width}}  {what}" for verb, what in verbs.items()), "", see]
-        ),
+        description="\n".join([*lines, "", shown(SEE)]),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="store_true", help="print the version")

@@ -31,6 +31,11 @@ def test_names():
     assert names_of("::", ["a.example"]) == (*LOOPBACK, "[::]", "a.example")
 
 
+@pytest.mark.parametrize("given", ["a.example:8000", "A.example.", "a.example.:443"])
+def test_a_name_may_be_given_as_requests_have_it(given):
+    assert names_of("0.0.0.0", [given])[-1] == "a.example"
+
+
 @pytest.fixture(scope="module")
 def client():
     names = names_of("127.0.0.1", ["ner.example.org"])

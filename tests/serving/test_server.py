@@ -235,7 +235,7 @@ def test_every_limit_is_an_option(monkeypatch):
     monkeypatch.setattr(
         "cige.serving.server.serve", lambda settings, **options: given.update(options, settings=settings)
     )
-    args.run(args)
+    command.run(args)
     assert given["settings"] == Settings(
         models=("bundled", "x=y"),
         origins=("https://a.b",),

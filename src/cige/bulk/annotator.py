@@ -60,11 +60,7 @@ class AnnotatorSettings:
     def request(self) -> Request:
         try:
             return Request.of(
-                min_score=self.min_score,
-                labels=self.labels,
-                types=self.types,
-                recall=self.recall,
-                nested=self.nested,
+                min_score=self.min_score, labels=self.labels, types=self.types, recall=self.recall, nested=self.nested
             )
         except ValueError as reason:
             raise ModelError(str(reason)) from None
@@ -131,12 +127,11 @@ class Annotator:
 
         The last digits of scores may depend on the other texts, except with cige's own runtime.
         """
-        errors = {k: error for k, text in enumerate(texts) if (error := self._reason_to_refuse(text))}
-        sound = [text for k, text in enumerate(texts) if k not in errors]
-        annotations = self._read(sound)
+        reasons = [self._reason_to_refuse(text) for text in texts]
+        read = self._read([text for text, reason in zip(texts, reasons, strict=True) if reason is None])
         return [
-            Annotation(None, errors[k]) if k in errors else self._with_offsets(text, next(annotations))
-            for k, text in enumerate(texts)
+            self._with_offsets(text, next(read)) if reason is None else Annotation(None, reason)
+            for text, reason in zip(texts, reasons, strict=True)
         ]
 
     def _reason_to_refuse(self, text: Any) -> str | None:

@@ -34,7 +34,7 @@ class InputFile:
     """A file of a job.
 
     Attributes:
-        name: path relative to the input folder of the job, with slashes; empty if the input is a file.
+        name: path relative to the input of the job, with slashes; empty if the input is a file.
         sha256: checksum of its (decompressed) content.
         n_rows: number of lines, of CSV records without the header, or of rows of a Parquet file.
         begin: the byte offset of the first row, after a byte order mark and the header.
@@ -79,35 +79,26 @@ def find_files(source: Path, form: str | None) -> tuple[list[str], str]:
     if is_pipe(source):
         # It is read twice: for its checksum and the beginnings of its parts, and when these are annotated.
         raise DataError(f"{source}: a pipe or device; expected a file or folder, so save its content to a file first")
-    if source.is_dir():
-        files = [file for file in visible_files(source) if _format_of(file)]
-        broken = [link for link in broken_links(source) if (kind := _format_of(link)) and form in (None, kind)]
-        if broken:
-            raise DataError(f"{broken[0]}: a link to a file that is not there; restore the file, or remove the link")
-        names = [file.relative_to(source).as_posix() for file in files]
-    else:
-        files, names = [source], [""]
-    formats = {_format_of(file) for file in files}
-    if form is not None:
-        files_of_form = [
-            n for n, file in zip(names, files, strict=True) if not source.is_dir() or _format_of(file) == form
-        ]
-        if not files_of_form:
-            raise DataError(f"{source}: no file of format {form} in it")
-        return files_of_form, form
-    known = ", ".join(FORMATS)
-    if not files:
-        raise DataError(
-            f"{source}: no file in it whose name ends in {known} (or those and .gz, .xz); names that begin with _ or . "
-            "are ignored"
-        )
-    if None in formats:
-        raise DataError(f"{source}: expected a name that ends in {known} (or those and .gz, .xz), or give --format")
-    if len(formats) > 1:
-        raise DataError(
-            f"{source}: holds files of formats {', '.join(sorted(map(str, formats)))}; say which by --format"
-        )
-    return names, str(formats.pop())
+    known = f"{', '.join(FORMATS)} (or those and .gz, .xz)"
+    if not source.is_dir():
+        form = form or _format_of(source)
+        if form is None:
+            raise DataError(f"{source}: expected a name that ends in {known}, or give --format")
+        return [""], form
+    broken = [link for link in broken_links(source) if (kind := _format_of(link)) and form in (None, kind)]
+    if broken:
+        raise DataError(f"{broken[0]}: a link to a file that is not there; restore the file, or remove the link")
+    formats = {file: kind for file in visible_files(source) if (kind := _format_of(file))}
+    kinds = sorted(set(formats.values()))
+    if form is None and not kinds:
+        raise DataError(f"{source}: no file in it whose name ends in {known}; names that begin with _ or . are ignored")
+    if form is None and len(kinds) > 1:
+        raise DataError(f"{source}: holds files of formats {', '.join(kinds)}; say which by --format")
+    form = form or kinds[0]
+    names = [file.relative_to(source).as_posix() for file, kind in formats.items() if kind == form]
+    if not names:
+        raise DataError(f"{source}: no file of format {form} in it")
+    return names, form
 
 
 def scan(path: Path, name: str, form: str, piece_rows: int) -> tuple[InputFile, list[tuple[int, int]]]:

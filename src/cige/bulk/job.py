@@ -34,7 +34,7 @@ from cige.bulk.rows import (
     source_clash,
 )
 from cige.errors import CigeError, DataError, ModelError
-from cige.folders.atomic import atomic_file
+from cige.folders.atomic import atomic_file, write_atomically
 from cige.folders.kinds import ANNOTATION
 from cige.folders.manifest import MANIFEST, kind_of, sha256
 from cige.json_text import JsonObject, json_bytes, to_json
@@ -104,10 +104,10 @@ class Job:
         names, form = find_files(source, form)
         if (to := to or OUTPUTS[form][0]) not in OUTPUTS[form]:
             raise DataError(f"{form} can be written as {', '.join(OUTPUTS[form])}; given --to {to}")
-        scanned = [scan(source / name if name else source, name, form, part_rows or PIECE_ROWS) for name in names]
+        scanned = [scan(source / name, name, form, part_rows or PIECE_ROWS) for name in names]
         files = [file for file, _ in scanned]
         for file in files:
-            columns = columns_of(source / file.name if file.name else source, file, form)
+            columns = columns_of(source / file.name, file, form)
             if columns and text_column not in columns:
                 has = f"it has {', '.join(columns)}; name one by --text-column"
                 raise DataError(f"{file.name or source}: no column {text_column!r}; {has}")
@@ -179,8 +179,8 @@ class Job:
             raise ModelError(f"a worker {differs} while the job runs; restore it")
         file = next(file for file in self.files if file.name == part.file)
         rows = read_rows(self.source, file, part, self.form, self.text_column)
-        annotations = iter(annotator.annotate([row.values[self.text_column] for row in rows if row.values is not None]))
-        pairs = [(row, Annotation(None, row.error) if row.values is None else next(annotations)) for row in rows]
+        annotations = iter(annotator.annotate([row.values[self.text_column] for row in rows if row.error is None]))
+        pairs = [(row, next(annotations) if row.error is None else Annotation(None, row.error)) for row in rows]
         pairs = [(row, self._writable(row, annotation)) for row, annotation in pairs]
         annotated = [(row, a.entities) for row, a in pairs if a.entities is not None]
         rejected = [(row, a.error) for row, a in pairs if a.entities is None]
@@ -195,8 +195,7 @@ class Job:
         }
         if rejected:
             lines = [to_json(self._rejection(row, part, error), ensure_ascii=True) + "\n" for row, error in rejected]
-            with atomic_file(self._place("rejected", part, "jsonl")) as aside:
-                aside.write_text("".join(lines), encoding="utf-8")
+            write_atomically(self._place("rejected", part, "jsonl"), "".join(lines))
         data = self._place("data", part, self.to)
         with atomic_file(data) as aside:
             self._write_data(aside, part, file, annotated)
@@ -218,14 +217,20 @@ class Job:
         self._write(self.output / MANIFEST, self._facts() | {"finished": True} | totals)
         return totals
 
+    def as_told(self, error: CigeError | OSError) -> CigeError:
+        """The error of a worker as a user is told of it, with the path that could not be read or written."""
+        if isinstance(error, CigeError):
+            return error
+        return CigeError(f"{error.filename or self.output}: {error.strerror or error}")
+
     def _writable(self, row: Row, annotation: Annotation) -> Annotation:
-        if annotation.entities is None or row.values is None:
+        if annotation.entities is None:
             return annotation
         reason = reason_not_to_write(row.values, self.to, self.entities_column, with_source=self.with_source)
         return annotation if reason is None else Annotation(None, reason)
 
     def _rejection(self, row: Row, part: Part, error: str | None) -> dict[str, object]:
-        raw = row.raw if row.raw is not None else (row.values or {}).get(self.text_column)
+        raw = row.raw if row.raw is not None else row.values.get(self.text_column)
         try:
             to_json(raw)
         except TypeError:
@@ -237,7 +242,7 @@ class Job:
         sources = [self._source(part, row) for row, _ in annotated]
         if self.to != "parquet":
             rows = [
-                (row.values or {}) | source | {self.entities_column: entities}
+                row.values | source | {self.entities_column: entities}
                 for (row, entities), source in zip(annotated, sources, strict=True)
             ]
             added = SOURCE_COLUMNS if self.with_source else ()
@@ -249,11 +254,12 @@ class Job:
         from cige.bulk.arrow import entities_array
 
         if self.form == "parquet":
-            table = parquet_table(self.source / file.name if file.name else self.source, part)
+            table = parquet_table(self.source / file.name, part)
             table = chosen_rows(table, [row.number - part.first_row for row, _ in annotated])
         else:
-            values = [[(row.values or {})[name] for row, _ in annotated] for name in columns]
-            table = pa.table({name: pa.array(cells, pa.string()) for name, cells in zip(columns, values, strict=True)})
+            table = pa.table(
+                {name: pa.array([row.values[name] for row, _ in annotated], pa.string()) for name in columns}
+            )
         if self.with_source:
             for column, kind in zip(SOURCE_COLUMNS, (pa.string(), pa.int64()), strict=True):
                 table = table.append_column(column, pa.array([source[column] for source in sources], kind))

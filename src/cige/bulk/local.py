@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
 import signal
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Any
@@ -17,6 +16,7 @@ from cige.bulk.inputs import Part
 from cige.bulk.job import Job
 from cige.bulk.records import PartRecord
 from cige.errors import CigeError
+from cige.folders.processes import child_environment
 
 _ADVICE = (
     ", most often because memory ran out: try fewer --processes, a smaller --batch-size, or --max-chars to leave out "
@@ -37,9 +37,8 @@ def annotate_parts(job: Job, parts: Sequence[Part], *, n_processes: int) -> Iter
     try:
         while waiting or workers:
             while waiting and len(workers) < n_processes:
-                worker = _start(sent)
+                worker = _start(sent, waiting.popleft())
                 workers[worker.pipe] = worker
-                worker.take(waiting.popleft())
             for pipe in wait(list(workers)):
                 assert isinstance(pipe, Connection)
                 worker = workers[pipe]
@@ -80,28 +79,16 @@ class _Worker:
         self.process.join()
 
 
-def _start(job: Job) -> _Worker:
+def _start(job: Job, part: Part) -> _Worker:
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
-    with _one_thread():
+    with child_environment({"OMP_NUM_THREADS": "1"}):  # for reproducible sums, and as one process runs per core
         process = context.Process(target=_work, args=(theirs, job), daemon=True)
         process.start()
     theirs.close()  # so that the pipe ends when the process does
-    return _Worker(process, ours, Part(-1, "", 0, 0, 0, 0))
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Context in which started processes use one thread each, for reproducible sums and one thread per core."""
-    before = os.environ.get("OMP_NUM_THREADS")
-    os.environ["OMP_NUM_THREADS"] = "1"
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ["OMP_NUM_THREADS"]
-        else:
-            os.environ["OMP_NUM_THREADS"] = before
+    worker = _Worker(process, ours, part)
+    worker.take(part)
+    return worker
 
 
 def _work(pipe: Connection, job: Job) -> None:
@@ -114,10 +101,8 @@ def _work(pipe: Connection, job: Job) -> None:
             pipe.send(("done", job.annotate(annotator, part)))
     except (EOFError, BrokenPipeError):  # the main process has ended
         pass
-    except CigeError as error:
-        pipe.send(("error", error))
-    except OSError as error:
-        pipe.send(("error", CigeError(f"{error.filename or job.output}: {error.strerror or error}")))
+    except (CigeError, OSError) as error:
+        pipe.send(("error", job.as_told(error)))
 
 
 def _count_death(worker: _Worker, deaths: Counter[int]) -> None:

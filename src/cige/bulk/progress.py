@@ -25,14 +25,8 @@ class JobProgress:
 
     def __init__(self, n_rows: int, n_done: int = 0, *, prints_lines: bool = True):
         self._console = Console(stderr=True, highlight=False)
-        columns = (
-            "annotating",
-            BarColumn(),
-            MofNCompleteColumn(),
-            "rows  {task.fields[rate]}",
-            TimeRemainingColumn(),
-        )
-        self._bar = TerminalProgress(*columns, console=self._console)
+        columns = ("annotating", BarColumn(), MofNCompleteColumn(), "rows  {task.fields[rate]}")
+        self._bar = TerminalProgress(*columns, TimeRemainingColumn(), console=self._console)
         self._task = self._bar.add_task("", total=n_rows, completed=n_done, rate="")
         self._n_rows, self._n_done, self._n_new = n_rows, n_done, 0
         self._prints_lines = prints_lines and not self._console.is_terminal

@@ -69,9 +69,8 @@ class PartAnnotator:
 
 
 def _error_record(error: CigeError | OSError, job: Job) -> str:
-    if isinstance(error, OSError):
-        return to_json({"error": f"{error.filename or job.output}: {error.strerror or error}", "type": "CigeError"})
-    return to_json({"error": str(error), "type": type(error).__name__})
+    told = job.as_told(error)
+    return to_json({"error": str(told), "type": type(told).__name__})
 
 
 def annotate(

@@ -37,29 +37,31 @@ class Row:
     """A row of a file, with its number from 1 (in CSV, that of the record, without the header).
 
     Attributes:
-        values: its values by column; lines of text only have the column of texts. None if it cannot be read.
-        raw: the original row, for the list of rejected rows.
+        values: its values by column; lines of text only have the column of texts. Empty if it cannot be read.
+        raw: the original row, for the list of rejected rows; None for a line of text, which is its only value.
         error: the reason why it cannot be read, or None.
     """
 
     number: int
-    values: JsonObject | None
+    values: JsonObject
     raw: Any
     error: str | None = None
 
 
 def read_rows(source: Path, file: InputFile, part: Part, form: str, text_column: str) -> list[Row]:
     """The rows of a part, in order, without blank lines of JSONL, CSV and TSV; raises a DataError if unreadable."""
-    path = source / file.name if file.name else source
+    path = source / file.name
     if form == "parquet":
         return _parquet_rows(path, part)
     raw = _stretch(str(path), part.start, part.stop)
     if form in ("csv", "tsv"):
         return list(_csv_rows(raw, part, form, file.header))
-    lines = raw.removesuffix(b"\n").split(b"\n")
-    read = _text_row if form == "txt" else _json_row
-    rows = (read(number, line.removesuffix(b"\r"), text_column) for number, line in enumerate(lines, part.first_row))
-    return [row for row in rows if row is not None]
+    lines = enumerate(raw.removesuffix(b"\n").split(b"\n"), part.first_row)
+    return [
+        _row(number, line.removesuffix(b"\r"), form, text_column)
+        for number, line in lines
+        if form == "txt" or line.strip()
+    ]
 
 
 def format_rows(rows: Sequence[JsonObject], form: str, columns: Sequence[str], entities_column: str) -> bytes:
@@ -115,30 +117,25 @@ class _TsvWriter:
         self._out.write("\t".join(map(str, fields)) + "\n")
 
 
-def _text_row(number: int, line: bytes, text_column: str) -> Row:
-    try:
-        return Row(number, {text_column: line.decode("utf-8")}, None)
-    except UnicodeDecodeError as reason:
-        return _undecodable(number, line, reason)
-
-
-def _json_row(number: int, line: bytes, text_column: str) -> Row | None:
-    if not line.strip():
-        return None
+def _row(number: int, line: bytes, form: str, text_column: str) -> Row:
+    """A line of text or of JSON."""
     try:
         text = line.decode("utf-8")
     except UnicodeDecodeError as reason:
-        return _undecodable(number, line, reason)
+        what = f"byte 0x{line[reason.start]:02x} at column {reason.start + 1} is not UTF-8"
+        return Row(number, {}, line.decode("utf-8", "surrogateescape"), what)
+    if form == "txt":
+        return Row(number, {text_column: text}, None)
     try:
         record = json.loads(text, parse_constant=_no_number, parse_float=_finite_number)
     except _UnwritableNumber as reason:
-        return Row(number, None, text, str(reason))
+        return Row(number, {}, text, str(reason))
     except (ValueError, RecursionError) as reason:
-        return Row(number, None, text, f"not JSON ({reason})")
+        return Row(number, {}, text, f"not JSON ({reason})")
     if not isinstance(record, dict):
-        return Row(number, None, text, f"expected an object, found {type(record).__name__}")
+        return Row(number, {}, text, f"expected an object, found {type(record).__name__}")
     if text_column not in record:
-        return Row(number, None, text, f"no {text_column!r} in it; it has {', '.join(map(repr, record)) or 'nothing'}")
+        return Row(number, {}, text, f"no {text_column!r} in it; it has {', '.join(map(repr, record)) or 'nothing'}")
     return Row(number, record, text)
 
 
@@ -157,11 +154,6 @@ def _finite_number(text: str) -> float:
     return number
 
 
-def _undecodable(number: int, line: bytes, reason: UnicodeDecodeError) -> Row:
-    what = f"byte 0x{line[reason.start]:02x} at column {reason.start + 1} is not UTF-8"
-    return Row(number, None, line.decode("utf-8", "surrogateescape"), what)
-
-
 def _csv_rows(raw: bytes, part: Part, form: str, header: Sequence[str]) -> Iterator[Row]:
     text = raw.decode("utf-8", "surrogateescape")  # the only surrogates are bytes that are not UTF-8
     try:
@@ -173,11 +165,11 @@ def _csv_rows(raw: bytes, part: Part, form: str, header: Sequence[str]) -> Itera
         if not record:
             continue
         if number == unclosed:
-            yield Row(number, None, record, "a quote in it is never closed, so it extends to the end of the file")
+            yield Row(number, {}, record, "a quote in it is never closed, so it extends to the end of the file")
         elif len(record) != len(header):
-            yield Row(number, None, record, f"{len(record)} fields, expected {len(header)}: {', '.join(header)}")
+            yield Row(number, {}, record, f"{len(record)} fields, expected {len(header)}: {', '.join(header)}")
         elif any(map(has_surrogate, record)):
-            yield Row(number, None, record, "bytes that are not UTF-8")
+            yield Row(number, {}, record, "bytes that are not UTF-8")
         else:
             yield Row(number, dict(zip(header, record, strict=True)), record)
 

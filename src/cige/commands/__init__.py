@@ -1,1 +1,1 @@
-"""One module per verb: its docstring is the help text, and `add_arguments(parser)` declares options and sets `run`."""
+"""One module per verb: its docstring is the help text; `add_arguments(parser)` declares options, `run(args)` runs."""

@@ -16,14 +16,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cige.bulk.records import PartRecord
 from cige.commands.exit_codes import INTERRUPTED
-from cige.commands.options import add_model_options, add_request_options, at_least, request_of, tell_incomplete
+from cige.commands.options import add_model_options, add_request_options, at_least, request_of, tell, tell_incomplete
 from cige.errors import DataError
 from cige.folders.in_use import in_use
 from cige.text.counted import counted
@@ -85,7 +84,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--gpus-per-process", type=float, default=0.0, metavar="SHARE", help="share of a GPU per actor of --engine ray"
     )
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -116,18 +114,16 @@ def run(args: argparse.Namespace) -> int:
         check_installed("Parquet", "documents")
     # before `begin`, which removes the temporary files of killed processes
     with in_use(job.output, by="another `cige annotate`", error=DataError):
-        is_there = job.begin()
-        return _annotate(job, args, is_there=is_there)
+        return _annotate(job, args, is_there=job.begin())
 
 
 def settings_of(args: argparse.Namespace) -> AnnotatorSettings:
     """The settings that the options specify; paths are absolute, since workers may run elsewhere."""
     from cige.bulk.annotator import AnnotatorSettings
 
-    request = request_of(args)
-    model = (
-        None if args.model is None else str(Path(args.model).absolute()) if Path(args.model).exists() else args.model
-    )
+    request, model = request_of(args), args.model
+    if model is not None and Path(model).exists():
+        model = str(Path(model).absolute())
     return AnnotatorSettings(
         model=model,
         device=args.device,
@@ -135,14 +131,10 @@ def settings_of(args: argparse.Namespace) -> AnnotatorSettings:
         domain=args.domain,
         names=None if args.names is None else str(Path(args.names).absolute()),
         lexicon_add=_words_of(args),
-        min_score=request.min_score,
-        labels=request.labels,
-        types=request.types,
-        recall=request.recall,
-        nested=request.nested,
         batch_size=args.batch_size,
         offsets=args.offsets,
         max_chars=args.max_chars,
+        **vars(request),
     )
 
 
@@ -168,7 +160,7 @@ def _annotate(job: Job, args: argparse.Namespace, *, is_there: bool) -> int:
     n_parts, n_left = len(job.parts), sum(part.n_rows for part in pending)
     if is_there and pending:
         done = f"{n_parts - len(pending):,} of {counted(n_parts, 'part')}"
-        print(f"cige: resuming: {done} finished", file=sys.stderr)
+        tell(f"resuming: {done} finished")
     by_number = {part.number: part for part in pending}
     progress = JobProgress(job.n_rows, job.n_rows - n_left, prints_lines=args.engine != "spark")  # see spark_sql.py
     try:
@@ -176,10 +168,9 @@ def _annotate(job: Job, args: argparse.Namespace, *, is_there: bool) -> int:
             for record in _records(job, pending, args):
                 progress.add(by_number.pop(record["part"]).n_rows)
     except KeyboardInterrupt:
-        print(
-            f"cige: stopped with {n_parts - len(by_number):,} of {counted(n_parts, 'part')} in {args.output}. "
+        tell(
+            f"stopped with {n_parts - len(by_number):,} of {counted(n_parts, 'part')} in {args.output}. "
             "Run the same command again to continue.",
-            file=sys.stderr,
         )
         return INTERRUPTED
     totals = job.finish()

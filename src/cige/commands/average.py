@@ -20,7 +20,6 @@ from cige.errors import ModelError
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("models", nargs="+", metavar="MODEL", help="model folders, two or more")
     parser.add_argument("--output", required=True, metavar="FOLDER", help="folder to write")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> None:

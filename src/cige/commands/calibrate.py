@@ -15,12 +15,11 @@ from __future__ import annotations
 
 import argparse
 import shutil
-import sys
 from pathlib import Path
 
 from cige.commands.evaluate import add_label_option, read_label_map
 from cige.commands.label_proposals import check_labels
-from cige.commands.options import add_repair_option, add_types_option, at_least, make_console
+from cige.commands.options import add_repair_option, add_types_option, at_least, make_console, tell
 from cige.errors import DataError, ModelError
 from cige.folders.kinds import GRID_TAGGER, TAGGER
 from cige.folders.manifest import kind_of, refuse_to_replace, saving, update_manifest
@@ -44,7 +43,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--batch-size", type=at_least(1), default=16, metavar="N", help="sentences per batch (default: 16)"
     )
     parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1 ... (default: cpu)")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -93,10 +91,9 @@ def run(args: argparse.Namespace) -> None:
     else:
         update_manifest(folder, **facts)
         if is_bundled(folder):
-            print(
-                f"cige: {folder} is part of the installed cige, so every program that uses it has the new scores until "
+            tell(
+                f"{folder} is part of the installed cige, so every program that uses it has the new scores until "
                 "cige is installed again; --output FOLDER writes a calibrated copy instead",
-                file=sys.stderr,
             )
     make_console().print(table)
     reached = max(calibration.thresholds, default=None)

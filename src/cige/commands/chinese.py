@@ -10,8 +10,6 @@ from pathlib import Path
 
 from cige.extensions import extensions
 
-INTRODUCTION = "词格：融合字与词信息，从中文文本里找出实体。"
-SEE = "每个命令的选项见 `cige 命令 --help`。"
 HEADINGS = {"usage: ": "用法：", "positional arguments": "参数", "options": "选项"}
 
 _FILES = (Path(__file__).with_suffix(".json"), *(added.chinese for added in extensions()))

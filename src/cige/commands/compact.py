@@ -28,7 +28,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--labels", default="", metavar="NR=PER,...", help="labels to rename, as OLD=NEW")
     parser.add_argument("--names", metavar="FILE", help="list of names instead of the model's own (see `cige names`)")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> None:

@@ -25,6 +25,8 @@ trained models rather than the systems: train at least three seeds to compare sy
 from __future__ import annotations
 
 import argparse
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 from cige.commands.options import add_set_option, at_least, tell_incomplete
@@ -52,7 +54,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--gazetteer", nargs="+", action="extend", default=[], metavar="FILE", help="word lists for --user-words"
     )
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -61,8 +62,7 @@ def run(args: argparse.Namespace) -> None:
     from cige.training.recipe import load_recipe
 
     recipes = [load_recipe(recipe, args.set) for given in args.recipes for recipe in recipes_of(given)]
-    from cige.folders.atomic import atomic_file
-    from cige.lexicon.words_file import read_words
+    from cige.folders.atomic import write_atomically
     from cige.nn.memory import keep_freed_memory
     from cige.reports.comparison import (
         any_finished,
@@ -85,19 +85,13 @@ def run(args: argparse.Namespace) -> None:
     if args.gazetteer and not args.user_words:
         raise CigeError("--gazetteer names word lists for --user-words; give both, or neither")
     runs, seeds = Path(args.runs), list(range(1, args.seeds + 1))
-    lists = {path: read_words(path, spaces=True) for path in args.gazetteer}
-    tell_incomplete(*(listed.report for listed in lists.values()))
-    file_names = [Path(path).name for path in lists]
-    gazetteers = {
-        name if file_names.count(name) == 1 else path: listed.words
-        for name, (path, listed) in zip(file_names, lists.items(), strict=True)
-    }
+    gazetteers = _gazetteers(args.gazetteer)
     if not args.table:
         every = run_all(recipes, seeds, runs, data_dir=args.data_dir, n_jobs=args.jobs, device=args.device)
         for scores in every:
             shown = " ".join(f"{s} F1 {100 * scores[s]['f1']:.2f}" for s in ("dev", "test") if s in scores)
             print(f"{scores['name']} seed {scores['seed']}: {shown} ({show_duration(scores['seconds'])})", flush=True)
-    if args.table and not any_finished(recipes, runs, seeds=seeds):
+    elif not any_finished(recipes, runs, seeds=seeds):
         names = ", ".join(recipe.name for recipe in recipes)
         raise CigeError(f"{runs}: no finished run of {names}; leave out --table to train them")
     if not args.no_speed:
@@ -115,10 +109,19 @@ def run(args: argparse.Namespace) -> None:
     if args.user_words:
         files["user_words.json"] = to_json(trials, indent=1)
     for name, text in files.items():
-        with atomic_file(runs / name) as aside:
-            aside.write_text(text, encoding="utf-8")
+        write_atomically(runs / name, text)
     if not args.no_speed:
         draw_f1_against_speed(rows, runs / "comparison.svg")
     if args.user_words:
         for ending in ("svg", "png"):
             draw_user_words(trials, runs / f"user_words.{ending}")
+
+
+def _gazetteers(paths: Sequence[str]) -> dict[str, Sequence[str]]:
+    """The words of each list, by the name of its file, or by its path if several files have that name."""
+    from cige.lexicon.words_file import read_words
+
+    lists = {path: read_words(path, spaces=True) for path in paths}
+    tell_incomplete(*(listed.report for listed in lists.values()))
+    names = Counter(Path(path).name for path in lists)
+    return {path if names[Path(path).name] > 1 else Path(path).name: listed.words for path, listed in lists.items()}

@@ -18,7 +18,6 @@ SHELLS = ("bash", "zsh", "fish", "powershell", "tcsh")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("shell", choices=SHELLS, help="the shell to print code for")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> None:

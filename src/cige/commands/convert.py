@@ -13,12 +13,11 @@ all of these formats except texts without labels.
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from cige.commands.options import add_repair_option, tell_repairs
+from cige.commands.options import add_repair_option, tell, tell_repairs
 from cige.text.counted import counted
 
 if TYPE_CHECKING:
@@ -49,7 +48,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--tag-names", metavar="O,B-PER,...", help="names of numeric tags, in order")
     add_repair_option(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -84,11 +82,11 @@ def _tell_confirmed(documents: Sequence[Document], format: str) -> None:
     if n_unlabelled and not FORMATS[format].has_unlabelled:
         texts = counted(n_unlabelled, "unlabelled text is", "unlabelled texts are")
         why = f"{format} has no mark for unlabelled texts"
-        print(f"cige: {texts} written as without entities, since {why}; {which}", file=sys.stderr)
+        tell(f"{texts} written as without entities, since {why}; {which}")
     if n_suggested and not FORMATS[format].has_predictions:
         texts = counted(n_suggested, "text has", "texts have")
         why = f"they are written as entities, since {format} has no mark for predictions"
-        print(f"cige: {texts} a model's predictions, which nobody has confirmed; {why}; {which}", file=sys.stderr)
+        tell(f"{texts} a model's predictions, which nobody has confirmed; {why}; {which}")
 
 
 def _without_overlaps(document: Document, file: str, number: int) -> Document:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from cige.commands.lexicon import open_lexicon
 from cige.commands.options import at_least, print_table, tell_repairs
+from cige.commands.parser import add_verb
 from cige.json_text import to_json
 from cige.text.counted import counted
 
@@ -24,28 +25,27 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(metavar="stats|fetch|convert|names", required=True)
 
-    stats = verbs.add_parser("stats", help="sentences, characters, words and entities, as in Table 1 of the FLAT paper")
+    stats = add_verb(
+        verbs, "stats", run_stats, "sentences, characters, words and entities, as in Table 1 of the FLAT paper"
+    )
     stats.add_argument("file", metavar="FILE", help="labelled sentences, in any format that cige reads")
     stats.add_argument("--lexicon", metavar="LEXICON", help="lexicon folder or word list, to count words per sentence")
     stats.add_argument("--json", action="store_true", help="print JSON instead of a table")
     _add_reading_options(stats)
-    stats.set_defaults(run=run_stats)
 
-    fetch = verbs.add_parser("fetch", help="download public data sets and check their sha256")
+    fetch = add_verb(verbs, "fetch", run_fetch, "download public data sets and check their sha256")
     fetch.add_argument("names", nargs="+", metavar="NAME", help="weibo, resume, msra, ecommerce or cluener")
     fetch.add_argument("--data-dir", metavar="FOLDER", help="folder to write to (default: the cache)")
-    fetch.set_defaults(run=run_fetch)
 
-    convert = verbs.add_parser("convert", help="convert labelled sentences to another format")
+    convert = add_verb(verbs, "convert", run_convert, "convert labelled sentences to another format")
     convert.add_argument("file", metavar="FILE", help="labelled sentences, in any format that cige reads")
     convert.add_argument(
         "output", metavar="OUTPUT", help="file to write; its suffix decides the format: .bmes, .bioes, .bio, .jsonl"
     )
     convert.add_argument("--to", default="auto", help="bmes, bioes, bio, jsonl or cluener (default: by the suffix)")
     _add_reading_options(convert)
-    convert.set_defaults(run=run_convert)
 
-    names = verbs.add_parser("names", help="write the distinct names of labelled files as a word list")
+    names = add_verb(verbs, "names", run_names, "write the distinct names of labelled files as a word list")
     names.add_argument("files", nargs="+", metavar="FILE", help="labelled sentences, in any format that cige reads")
     names.add_argument("--labels", nargs="+", metavar="LABEL", help="only entities with these labels (default: all)")
     names.add_argument(
@@ -59,7 +59,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--output", required=True, metavar="FILE", help="file with one name per line; .gz and .xz are compressed"
     )
     _add_reading_options(names)
-    names.set_defaults(run=run_names)
 
 
 def _add_reading_options(parser: argparse.ArgumentParser) -> None:

@@ -57,7 +57,6 @@ def _judged(name: str, is_well: object, detail: str, advice: str) -> Finding:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", "-m", metavar="M", help="also check this model (a folder or hub id)")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

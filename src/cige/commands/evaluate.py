@@ -10,7 +10,6 @@ Examples:
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +22,7 @@ from cige.commands.options import (
     load_finder,
     make_console,
     print_table,
+    tell,
 )
 from cige.json_text import to_json
 from cige.text.counted import counted
@@ -47,7 +47,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--errors", metavar="FILE", help="write every error with its text, one JSON object per line")
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
-    parser.set_defaults(run=run)
 
 
 def add_data_options(parser: argparse.ArgumentParser) -> None:
@@ -78,7 +77,7 @@ def read_label_map(args: argparse.Namespace, sentences: Sequence[Sentence], path
     labels = parse_label_map(args.labels, may_drop=True)
     if absent := not_in_data(labels, [s.spans for s in sentences]):
         there = ", ".join(sorted({span.label for s in sentences for span in s.spans})) or "none"
-        print(f"cige: --labels names {', '.join(absent)}, which {path} does not have; it has {there}", file=sys.stderr)
+        tell(f"--labels names {', '.join(absent)}, which {path} does not have; it has {there}")
     return labels
 
 
@@ -103,10 +102,9 @@ def run(args: argparse.Namespace) -> None:
     result = evaluate(ner, sentences, labels=labels, train=train, **options)
     gold = {labels.get(span.label, span.label) for sentence in sentences for span in sentence.spans}
     if never_gold := sorted(set(result.labels) - gold):
-        print(
-            f"cige: no entity of {args.data} is {' or '.join(never_gold)}; predictions of it count as errors "
+        tell(
+            f"no entity of {args.data} is {' or '.join(never_gold)}; predictions of it count as errors "
             "(--data-labels-only leaves them out)",
-            file=sys.stderr,
         )
     if args.errors:
         lines = [json_text(error.to_dict(sentences[error.sentence].text)) for error in result.errors]

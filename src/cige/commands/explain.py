@@ -33,7 +33,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="list the B, M, E and S words of each character (default: if the model uses such sets)",
     )
     parser.add_argument("--maps", action="store_true", help="draw the model's attention as heat maps")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> None:

@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--int8", action="store_true", help="weights in 8 bits: a smaller model with slightly different scores"
     )
-    parser.set_defaults(run=run, error=parser.error)
+    parser.set_defaults(error=parser.error)
 
 
 def run(args: argparse.Namespace) -> None:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", "-m", metavar="M", help=MODEL_HELP)
     parser.add_argument("--json", action="store_true", help="print everything as JSON instead of tables")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> None:

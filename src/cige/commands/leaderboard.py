@@ -20,13 +20,13 @@ alone with ATEN_CPU_CAPABILITY=avx2 MKL_ENABLE_INSTRUCTIONS=AVX2 CIGE_KERNELS=av
 from __future__ import annotations
 
 import argparse
-import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cige.commands.options import at_least, minutes
+from cige.commands.options import at_least, minutes, tell
+from cige.commands.parser import add_verb
 from cige.errors import CigeError
 from cige.text.counted import counted
 
@@ -38,29 +38,26 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(metavar="run|show|merge|check", required=True)
 
-    run = verbs.add_parser("run", help="run the open cells, the cheapest first")
+    run = add_verb(verbs, "run", run_cells, "run the open cells, the cheapest first")
     _add_cells(run)
     run.add_argument("--runs", default="runs", metavar="FOLDER", help="folder of the trained runs (default: runs)")
     run.add_argument("--device", default="auto", help="auto, cpu or cuda (default: auto)")
     run.add_argument("--share", type=_share, default=(1, 1), metavar="K/N", help="run part K of N, for N machines")
     run.add_argument("--minutes", type=minutes, metavar="M", help="begin no cell after M minutes")
     run.add_argument("--list", action="store_true", help="print the open cells in their order, and run none")
-    run.set_defaults(run=run_cells)
 
-    show = verbs.add_parser("show", help="print the tables, or write the pages")
+    show = add_verb(verbs, "show", run_show, "print the tables, or write the pages")
     _add_cells(show)
     show.add_argument("--language", choices=("en", "zh"), default="en", help="en or zh (default: en)")
     show.add_argument("--page", metavar="FILE", help="write a Markdown page")
     show.add_argument("--html", metavar="FILE", help="write an HTML page whose tables sort, with figures")
     show.add_argument("--link", default="", metavar="MARKDOWN", help="a line below the title of the Markdown page")
-    show.set_defaults(run=run_show)
 
-    merge = verbs.add_parser("merge", help="copy the results of other machines into RESULTS")
+    merge = add_verb(verbs, "merge", run_merge, "copy the results of other machines into RESULTS")
     merge.add_argument("sources", nargs="+", metavar="FOLDER", help="folders of results")
     _add_results(merge)
-    merge.set_defaults(run=run_merge)
 
-    check = verbs.add_parser("check", help="train a cell again and compare the numbers")
+    check = add_verb(verbs, "check", run_check, "train a cell again and compare the numbers")
     check.add_argument("cell", metavar="DATA/SYSTEM-SEED", help="a cell with a result, such as weibo/flat-1")
     _add_results(check)
     check.add_argument(
@@ -69,7 +66,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="folder of data sets and vectors (default: $CIGE_DATA, otherwise the cache)",
     )
     check.add_argument("--device", default="auto", help="auto, cpu or cuda (default: auto)")
-    check.set_defaults(run=run_check)
 
 
 def _add_results(parser: argparse.ArgumentParser) -> None:
@@ -121,7 +117,7 @@ def run_cells(args: argparse.Namespace) -> None:
 
 
 def run_show(args: argparse.Namespace) -> None:
-    from cige.folders.atomic import atomic_file
+    from cige.folders.atomic import write_atomically
     from cige.leaderboard.pages import CHINESE, ENGLISH, figures_of, html_page, markdown_page
     from cige.leaderboard.results import read_results
     from cige.leaderboard.table import board_of
@@ -139,8 +135,7 @@ def run_show(args: argparse.Namespace) -> None:
     if args.html:
         pages[args.html] = html_page(board, still_open, wording=wording, figures=figures_of(board))
     for path, text in pages.items():
-        with atomic_file(path) as aside:
-            aside.write_text(text, encoding="utf-8")
+        write_atomically(path, text)
 
 
 def run_merge(args: argparse.Namespace) -> int:
@@ -182,7 +177,7 @@ def run_check(args: argparse.Namespace) -> int:
 
 
 def _tell_skipped(problem: CigeError) -> None:
-    print(f"cige: skipped {problem}", file=sys.stderr)
+    tell(f"skipped {problem}")
 
 
 def _open_cells(args: argparse.Namespace, results: list[CellResult]) -> list[Cell]:

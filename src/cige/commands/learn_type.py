@@ -17,11 +17,10 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cige.commands.options import add_no_resume_option, add_set_option, at_least, seed, tell_incomplete
+from cige.commands.options import add_no_resume_option, add_set_option, at_least, seed, tell, tell_incomplete
 from cige.commands.texts import sentences_of
 from cige.errors import CigeError, DataError
 from cige.folders.in_use import is_main_process
@@ -48,7 +47,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=seed, default=1, help="(default: 1)")
     parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"), help="(default: auto)")
     add_no_resume_option(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -105,13 +103,12 @@ def _names_in(listed: WordList, type_: str) -> list[str]:
     source = listed.report.source
     names = [(text, label) for text, label, mode in listed.triples() if mode not in BLOCKING]
     if n_blocked := len(listed.words) - len(names):
-        print(f"cige: {source}: {counted(n_blocked, 'blocked word')} left out", file=sys.stderr)
+        tell(f"{source}: {counted(n_blocked, 'blocked word')} left out")
     others = sorted({label for _, label in names if label not in (None, type_)})
     if others:
-        print(
-            f"cige: {source}: labels in the file are ignored ({', '.join(others[:3])}{' ...' if others[3:] else ''}); "
+        tell(
+            f"{source}: labels in the file are ignored ({', '.join(others[:3])}{' ...' if others[3:] else ''}); "
             f"every word is learnt as {type_}, so leave out those that are not",
-            file=sys.stderr,
         )
     return [text for text, _ in names]
 

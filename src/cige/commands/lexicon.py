@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cige.commands.options import at_least, tell_incomplete
+from cige.commands.parser import add_verb
 from cige.commands.texts import add_source_argument, texts_of
 from cige.errors import LexiconError
 from cige.json_text import to_json
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(metavar="build|match|info|check|publish|use", required=True)
 
-    build = verbs.add_parser("build", help="convert a word list to a folder that loads instantly")
+    build = add_verb(verbs, "build", run_build, "convert a word list to a folder that loads instantly")
     build.add_argument(
         "file", metavar="FILE", help="one word per line, word<TAB>count, or word2vec text; plain, .gz or .xz"
     )
@@ -47,35 +48,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="leave out words with a smaller count (default: 1)",
     )
     build.add_argument("--vectors", action="store_true", help="also store the vectors of a word2vec file, as float16")
-    build.set_defaults(run=run_build)
 
-    match = verbs.add_parser("match", help="list all words in a text, including overlapping ones")
+    match = add_verb(verbs, "match", run_match, "list all words in a text, including overlapping ones")
     add_source_argument(match, "texts to search, one per line")
     match.add_argument("--lexicon", metavar="LEXICON", help="lexicon folder or word list (the bundled model's)")
     match.add_argument("--lexicon-add", action="append", default=[], metavar="FILE", help="additional words")
     match.add_argument("--format", choices=("table", "jsonl"), default="table", help="output format (default: table)")
-    match.set_defaults(run=run_match)
 
-    info = verbs.add_parser("info", help="print the number of words, the fingerprint and the user's changes")
+    info = add_verb(verbs, "info", run_info, "print the number of words, the fingerprint and the user's changes")
     info.add_argument("lexicon", metavar="LEXICON", nargs="?", help="lexicon folder or word list")
-    info.set_defaults(run=run_info)
 
-    check = verbs.add_parser("check", help="compare all files of a lexicon folder with their checksums")
+    check = add_verb(verbs, "check", run_check, "compare all files of a lexicon folder with their checksums")
     check.add_argument("folder", metavar="FOLDER", help="folder that `build` wrote")
-    check.set_defaults(run=run_check)
 
-    publish = verbs.add_parser(
-        "publish", help="add a version of a word file for --lexicon-add and make it the current one"
+    publish = add_verb(
+        verbs, "publish", run_publish, "add a version of a word file for --lexicon-add and make it the current one"
     )
     publish.add_argument("file", metavar="FILE", help="word file, in any format of --lexicon-add")
     publish.add_argument("folder", metavar="FOLDER", help="folder of versions, which --lexicon-add accepts")
     publish.add_argument("--name", metavar="NAME", help="name of the version (default: that of FILE)")
-    publish.set_defaults(run=run_publish)
 
-    use = verbs.add_parser("use", help="make another version the current one, such as the previous one")
+    use = add_verb(verbs, "use", run_use, "make another version the current one, such as the previous one")
     use.add_argument("folder", metavar="FOLDER", help="folder that `publish` wrote")
     use.add_argument("name", metavar="NAME", help="name of the version")
-    use.set_defaults(run=run_use)
 
 
 def open_lexicon(path: str | None) -> Lexicon:

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cige.commands.options import MODEL_HELP, folder_bytes, refuse_own_folder
+from cige.commands.parser import add_verb
 from cige.errors import LexiconError, ModelError
 from cige.json_text import to_json
 
@@ -33,28 +34,25 @@ _SUFFIXES = (".tsv", ".txt", ".csv", ".jsonl", ".gz", ".bz2", ".xz", ".zst")  # 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(metavar="info|add|replace|build", required=True)
 
-    info = verbs.add_parser("info", help="print version, date and the number of names of each kind")
+    info = add_verb(verbs, "info", run_info, "print version, date and the number of names of each kind")
     info.add_argument(
         "names", nargs="?", metavar="LIST", help="a list of names, or a model (default: the bundled model)"
     )
     info.add_argument("--json", action="store_true", help="print JSON")
-    info.set_defaults(run=run_info)
 
-    add = verbs.add_parser("add", help="write a list that also has the names of other lists")
+    add = add_verb(verbs, "add", run_add, "write a list that also has the names of other lists")
     add.add_argument(
         "files", nargs="+", metavar="FILE", help="lists to add: name<TAB>kind, such as 阿莫西林<TAB>MEDICINE"
     )
     add.add_argument("--to", metavar="LIST", help="a list of names, or a model (default: the bundled model)")
     _add_output(add)
-    add.set_defaults(run=run_add)
 
-    replace_list = verbs.add_parser("replace", help="write a copy of a model that reads another list")
+    replace_list = add_verb(verbs, "replace", run_replace, "write a copy of a model that reads another list")
     replace_list.add_argument("names", metavar="LIST", help="the list that the copy reads")
     replace_list.add_argument("--model", "-m", metavar="M", help=MODEL_HELP)
     replace_list.add_argument("--output", required=True, metavar="FOLDER", help="model folder to write")
-    replace_list.set_defaults(run=run_replace)
 
-    build = verbs.add_parser("build", help="build a list from collected ones, keeping what a text supports")
+    build = add_verb(verbs, "build", run_build, "build a list from collected ones, keeping what a text supports")
     build.add_argument("files", nargs="+", metavar="FILE", help="collected names: name<TAB>type<TAB>source")
     build.add_argument(
         "--kinds",
@@ -65,7 +63,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     build.add_argument("--text", required=True, metavar="FILE", help="raw text in which names are counted")
     _add_output(build)
-    build.set_defaults(run=run_build)
 
 
 def _add_output(parser: argparse.ArgumentParser) -> None:

@@ -99,10 +99,15 @@ def add_repair_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def tell(message: object) -> None:
+    """Print a note on standard error, apart from what a command prints."""
+    print(f"cige: {message}", file=sys.stderr)
+
+
 def tell_repairs(file: str, repairs: Iterable[Repair]) -> None:
     """List on standard error what --repair changed in a file."""
     for repair in repairs:
-        print(f"cige: {file}, line {repair.line}: repaired: {repair.what}", file=sys.stderr)
+        tell(f"{file}, line {repair.line}: repaired: {repair.what}")
 
 
 def add_set_option(parser: argparse.ArgumentParser, *, help: str = "change settings of the recipe") -> None:
@@ -140,23 +145,24 @@ def load_finder(model: str | None, args: argparse.Namespace) -> EntityFinder:
 
     keep_freed_memory()
     finder = load_as(model, args)
-    for path in map(word_file, args.lexicon_add):
-        tell_incomplete(with_lexicon_only(finder, model).lexicon.add_file(path))
     if args.lexicon_add:
-        _warn_of_ignored_labels(with_lexicon_only(finder, model))
+        ner = _with_lexicon(finder, model)
+        for path in map(word_file, args.lexicon_add):
+            tell_incomplete(ner.lexicon.add_file(path))
+        _warn_of_ignored_labels(ner)
     return finder
 
 
 def load_ner(model: str | None, args: argparse.Namespace) -> NER:
     """Like `load_finder`, for commands that require a model with a lexicon."""
-    return with_lexicon_only(load_finder(model, args), model)
+    return _with_lexicon(load_finder(model, args), model)
 
 
 def tell_incomplete(*reports: LoadReport) -> None:
     """Print which lines of word files were refused, on stderr."""
     for report in reports:
         if report.is_incomplete:
-            print(f"cige: {report}", file=sys.stderr)
+            tell(report)
 
 
 def _warn_of_ignored_labels(ner: NER) -> None:
@@ -164,14 +170,13 @@ def _warn_of_ignored_labels(ner: NER) -> None:
 
     n_labels = sum(word.label is not None and word.mode == EVIDENCE for word in ner.lexicon.user_entries)
     if n_labels and not ner.read_word_labels:
-        print(
-            f"cige: this model ignores labels of words, so {n_labels:,} of your words are used without their labels; "
+        tell(
+            f"this model ignores labels of words, so {n_labels:,} of your words are used without their labels; "
             "words with mode force are still tagged with their label",
-            file=sys.stderr,
         )
 
 
-def with_lexicon_only(finder: EntityFinder, model: str | None) -> NER:
+def _with_lexicon(finder: EntityFinder, model: str | None) -> NER:
     """Return `finder`; raises a ModelError if it is a fine-tuned Lattice-BERT, which has no lexicon."""
     from cige.api import NER
 

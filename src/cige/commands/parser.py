@@ -1,9 +1,10 @@
-"""VerbParser: an argparse parser for arguments that are texts and may begin with a dash."""
+"""VerbParser: an argparse parser for arguments that are texts and may begin with a dash; and verbs below a verb."""
 
 from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 _LIKE_AN_OPTION = re.compile("--?[A-Za-z]")
@@ -22,3 +23,10 @@ class VerbParser(argparse.ArgumentParser):
         if message.startswith("unrecognized arguments: -"):
             message += ' (put -- before a text that looks like an option, as in `cige predict -- "-a"`)'
         super().error(message)
+
+
+def add_verb(verbs: Any, name: str, run: Callable[[argparse.Namespace], int | None], help: str) -> Any:
+    """Add a verb below another one, such as `lexicon build`, which calls `run`; returns its parser."""
+    parser = verbs.add_parser(name, help=help)
+    parser.set_defaults(run=run)
+    return parser

@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="texts per batch; with 1, each result is printed before the next text is read (default: 16)",
     )
-    parser.set_defaults(run=run, error=parser.error)
+    parser.set_defaults(error=parser.error)
 
 
 def run(args: argparse.Namespace) -> None:

@@ -68,7 +68,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--n", type=at_least(1), metavar="N", help="stop after this many sentences")
     parser.add_argument("--seed", type=seed, default=1, help="seed of the selection (default: 1)")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -78,7 +77,7 @@ def run(args: argparse.Namespace) -> None:
     if low > high:
         raise DataError(f"--chars {low} {high}: expected the smallest number first, such as --chars {high} {low}")
     dropped: Counter[str] = Counter()
-    sentences = list(_agreed(args, dropped))
+    sentences = list(islice(_agreed(args, dropped), args.n))
     if not sentences:
         lines = f"line of {low} to {high} characters"
         reasons = "".join(f"; {n:,} {reason}" for reason, n in dropped.items())
@@ -111,8 +110,8 @@ def _agreed(args: argparse.Namespace, dropped: Counter[str]) -> Iterator[Sentenc
         finders.append(finder)
         judges.append(Judge(wanted))
     rng = np.random.default_rng(args.seed)
-    n_kept, texts = 0, (text for text in map(str.strip, sentences_of(args.source)))
-    texts = (text for text in texts if args.chars[0] <= len(text) <= args.chars[1])
+    low, high = args.chars
+    texts = (text for text in map(str.strip, sentences_of(args.source)) if low <= len(text) <= high)
     while block := list(islice(texts, BLOCK)):
         entities = [list(finder.pipe(block, batch_size=64, nested=False)) for finder in finders]
         for text, *of_text in zip(block, *entities, strict=True):
@@ -125,6 +124,3 @@ def _agreed(args: argparse.Namespace, dropped: Counter[str]) -> Iterator[Sentenc
                 dropped["without entities (--keep-empty)"] += 1
                 continue
             yield Sentence(text, spans)
-            n_kept += 1
-            if n_kept == args.n:
-                return

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cige.commands.options import add_set_option
+from cige.commands.parser import add_verb
 from cige.errors import RecipeError
 from cige.recipes.settings import Settings
 
@@ -31,17 +32,14 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(metavar="list|show|copy", required=True)
-    listing = verbs.add_parser("list", help="list all recipes in one table")
+    listing = add_verb(verbs, "list", run_list, "list all recipes in one table")
     listing.add_argument("patterns", nargs="*", metavar="PATTERN", help="only these, such as 'weibo/*'")
-    listing.set_defaults(run=run_list)
-    showing = verbs.add_parser("show", help="show all settings of a recipe, and where their values come from")
+    showing = add_verb(verbs, "show", run_show, "show all settings of a recipe, and where their values come from")
     showing.add_argument("recipe", metavar="NAME", help="name, or a YAML file of your own")
     add_set_option(showing, help="change settings")
-    showing.set_defaults(run=run_show)
-    copying = verbs.add_parser("copy", help="write a recipe to a file of your own")
+    copying = add_verb(verbs, "copy", run_copy, "write a recipe to a file of your own")
     copying.add_argument("recipe", metavar="NAME", help="name of the recipe")
     copying.add_argument("path", metavar="PATH", help="file to write, such as mine.yaml")
-    copying.set_defaults(run=run_copy)
 
 
 def run_list(args: argparse.Namespace) -> None:
@@ -85,7 +83,7 @@ def run_show(args: argparse.Namespace) -> None:
 
 
 def run_copy(args: argparse.Namespace) -> None:
-    from cige.folders.atomic import atomic_file
+    from cige.folders.atomic import write_atomically
     from cige.recipes.recipe_file import annotated_yaml, flat
     from cige.recipes.shipped import PAIRS, files_of, no_such_recipe, opening, shipped
 
@@ -108,9 +106,8 @@ def run_copy(args: argparse.Namespace) -> None:
     if exceptions:
         comments += [*_wrapped([f"Only for this pair: {', '.join(exceptions)}."]), ""]
     comments.append(f"Every setting of {one.name}; `cige recipes show {one.name}` says where each comes from.")
-    with atomic_file(path) as aside:
-        opened = "".join(f"# {line}".rstrip() + "\n" for line in comments)
-        aside.write_text(opened + annotated_yaml(settings), encoding="utf-8")
+    opened = "".join(f"# {line}".rstrip() + "\n" for line in comments)
+    write_atomically(path, opened + annotated_yaml(settings))
     print(f"{path}: {comments[0]}")
 
 

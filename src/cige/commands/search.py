@@ -22,7 +22,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--n-trials", type=at_least(1), default=20, metavar="N", help="number of trials (default: 20)")
     parser.add_argument("--space", metavar="FILE", help="YAML file of settings and their values (default: Table 6)")
     parser.add_argument("--seeds", type=seed, nargs="+", default=[1], help="training seeds of each trial (default: 1)")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> None:

@@ -17,17 +17,12 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cige.commands.options import add_model_options, at_least, origin, port, seconds, tell_incomplete
 
-if TYPE_CHECKING:
-    from cige.serving.settings import Limits
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from cige.serving.settings import Limits
-
     add_model_options(
         parser,
         models_help="model folder, hub id, `bundled` or `research`, or NAME=FOLDER to name it; may be given several "
@@ -62,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--access-log", action="store_true", help="log each request, without its text")
     parser.add_argument("--log-text", action="store_true", help="log the texts of requests")
-    for limit in _set_by_options(Limits):
+    for limit in _limits_with_options():
         number, is_whole = limit.default, isinstance(limit.default, int)
         parser.add_argument(
             f"--max-{limit.name.removesuffix('_s').replace('_', '-')}",
@@ -72,11 +67,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             metavar=limit.metadata["metavar"],
             help=f"{limit.metadata['what']} (default: {number:{',' if is_whole else 'g'}})",
         )
-    parser.set_defaults(run=run)
 
 
-def _set_by_options(limits: type[Limits]) -> list[dataclasses.Field[Any]]:
-    return [limit for limit in dataclasses.fields(limits) if limit.metadata]
+def _limits_with_options() -> list[dataclasses.Field[Any]]:
+    from cige.serving.settings import Limits
+
+    return [limit for limit in dataclasses.fields(Limits) if limit.metadata]
 
 
 def run(args: argparse.Namespace) -> None:
@@ -84,7 +80,7 @@ def run(args: argparse.Namespace) -> None:
     from cige.serving.server import serve
     from cige.serving.settings import Limits, Settings
 
-    limits = Limits(**{limit.name: getattr(args, limit.name) for limit in _set_by_options(Limits)})
+    limits = Limits(**{limit.name: getattr(args, limit.name) for limit in _limits_with_options()})
     settings = Settings(
         models=tuple(args.model or ()),
         device=args.device,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cige.commands.label_proposals import labels_option, propose
+from cige.commands.options import tell
 
 if TYPE_CHECKING:
     from cige.data.sentence import Sentence
@@ -67,11 +67,10 @@ class StartModel:
     def note_labels(self) -> None:
         """Say on standard error which labels the model knows under other names."""
         if self._proposals:
-            print(
-                f"cige: the data have labels that {self.name} does not know: {', '.join(self._unknown)}. What "
+            tell(
+                f"the data have labels that {self.name} does not know: {', '.join(self._unknown)}. What "
                 "it knows of them is lost under other names; to keep it, train into a new folder with\n"
                 f"  {self.option}",
-                file=sys.stderr,
             )
 
     def dev_f1(self) -> float | None:
@@ -101,8 +100,7 @@ class StartModel:
             if self._proposals
             else "use that model as it is, or train on more sentences"
         )
-        print(
-            f"cige: {self.name} has dev F1 {100 * before:.2f} without training, more than {100 * after:.2f} after it; "
+        tell(
+            f"{self.name} has dev F1 {100 * before:.2f} without training, more than {100 * after:.2f} after it; "
             f"{advice}",
-            file=sys.stderr,
         )

@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cige.commands.exit_codes import INTERRUPTED
-from cige.commands.options import add_model_options, add_request_options, at_least, load_finder, request_of, seed
+from cige.commands.options import add_model_options, add_request_options, at_least, load_finder, request_of, seed, tell
 from cige.commands.texts import sentences_of
 from cige.errors import DataError
 from cige.text.counted import counted
@@ -83,7 +83,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=seed, default=1, help="seed for samples and ties (default: 1)")
     add_model_options(parser)
     add_request_options(parser, recall=False)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -124,7 +123,7 @@ def run(args: argparse.Namespace) -> int:
         write_documents(args.output, _documents(suggestions, finder, request, args), format=args.format)
     except KeyboardInterrupt:
         goes_on = "" if reading is None else "; run the same command again to continue"
-        print(f"cige: stopped; nothing was written to {args.output}{goes_on}", file=sys.stderr)
+        tell(f"stopped; nothing was written to {args.output}{goes_on}")
         return INTERRUPTED
     if reading is not None:
         reading.drop()
@@ -153,7 +152,7 @@ def _labelled(paths: Iterable[str]) -> Iterator[str]:
 
 def _read(selector: Selector, source: str, reading: KeptReading | None) -> None:
     if reading is not None and reading.take_up(selector):
-        print(f"cige: resuming after line {selector.n_read:,}", file=sys.stderr)
+        tell(f"resuming after line {selector.n_read:,}")
     n_blocks = 0
 
     def on_block(selector: Selector) -> None:
@@ -216,7 +215,7 @@ def _report(args: argparse.Namespace, selector: Selector, suggestions: list[Sugg
     )
     if len(suggestions) < args.n:
         were = f"{args.n:,} {'was' if args.n == 1 else 'were'} requested"
-        print(f"cige: {were}; there are no more that differ enough", file=sys.stderr)
+        tell(f"{were}; there are no more that differ enough")
 
 
 def _fingerprint(args: argparse.Namespace, settings: Settings, labelled: list[str], finder: EntityFinder | None) -> str:

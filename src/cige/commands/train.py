@@ -43,7 +43,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", "-o", required=True, metavar="FOLDER", help="folder of the run")
     parser.add_argument("--seed", type=seed, default=1, help="(default: 1)")
     add_no_resume_option(parser)
-    parser.set_defaults(run=run)
 
 
 def add_recipe_options(parser: argparse.ArgumentParser, *, optional: bool = False) -> None:

@@ -48,7 +48,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=seed, default=0, help="seed of the random n-grams (default: 0)")
     parser.add_argument("--figure", metavar="FILE", help="draw the table as a bar chart, in a .svg, .png or .pdf file")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> None:

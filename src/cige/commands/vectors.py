@@ -11,6 +11,7 @@ import argparse
 
 from cige.commands.lexicon import open_lexicon
 from cige.commands.options import at_least, seed
+from cige.commands.parser import add_verb
 from cige.text.counted import counted
 
 UNITS = ("char", "bigram", "word")
@@ -19,7 +20,7 @@ UNITS = ("char", "bigram", "word")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(metavar="train|convert", required=True)
 
-    train = verbs.add_parser("train", help="skip-gram vectors of characters, bigrams and words (gensim)")
+    train = add_verb(verbs, "train", run_train, "skip-gram vectors of characters, bigrams and words (gensim)")
     train.add_argument("corpus", metavar="CORPUS", help="UTF-8 text with one sentence per line; plain, .gz or .xz")
     train.add_argument("output", metavar="FOLDER", help="folder for char.npz, bigram.npz and word.npz")
     train.add_argument("--unit", nargs="+", default=UNITS, choices=UNITS, help="(default: all)")
@@ -36,14 +37,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     train.add_argument(
         "--workers", type=at_least(1), default=1, metavar="N", help="threads; several are not reproducible (default: 1)"
     )
-    train.set_defaults(run=run_train)
 
-    convert = verbs.add_parser("convert", help="convert a vector file to a memory-mapped folder")
+    convert = add_verb(verbs, "convert", run_convert, "convert a vector file to a memory-mapped folder")
     convert.add_argument("file", metavar="FILE", help="word2vec text (plain, .gz, .xz) or binary, or .npz")
     convert.add_argument("output", metavar="FOLDER", help="where to write it")
     convert.add_argument("--lexicon", metavar="LEXICON", help="align with this lexicon: row i is the vector of word i")
     convert.add_argument("--dtype", choices=("float16", "float32"), default="float16", help="(default: float16)")
-    convert.set_defaults(run=run_convert)
 
 
 def run_train(args: argparse.Namespace) -> None:

@@ -9,8 +9,6 @@ from cige.drawing.colours import colour_of
 from cige.drawing.lattice import Mark, outermost
 from cige.text.visible import visible
 
-_CUT = "…"
-
 
 def highlighted(text: str, marks: Iterable[Mark]) -> str:
     """The text as escaped HTML, with each marked span as `<b>` with its label; line breaks are preserved.
@@ -46,6 +44,6 @@ def notebook_page(text: str, marks: Iterable[Mark], *, note: str = "", max_chars
     if len(text) > max_chars:
         shown = [mark for mark in shown if mark.end <= max_chars]
         note = " ".join(filter(None, (f"The first {max_chars:,} of {len(text):,} characters.", note)))
-        text = text[:max_chars] + _CUT
+        text = f"{text[:max_chars]}…"
     below = f'<div style="color:#64748b;font-size:smaller">{html.escape(note)}</div>' if note else ""
     return f'<div style="line-height:2;white-space:pre-wrap">{highlighted(text, shown)}</div>{below}'

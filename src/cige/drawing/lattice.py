@@ -97,7 +97,6 @@ def draw_lattice(
         lattice = replace(lattice, text=text)
     emphasis, marks = emphasis or {}, outermost(marks)
     labels = sorted({m.label for m in marks} | {e.label for e in emphasis.values()})
-    colours = {label: colour_of(label) for label in labels}
     rows = _rows(lattice.text, width - 2 * MARGIN - GUTTER, _crossed(lattice, marks))
     for row, words in zip(rows, _words_of_rows(lattice, rows), strict=True):
         row.lanes = _lanes(lattice, row, words)
@@ -106,10 +105,10 @@ def draw_lattice(
     notes = _word_notes(lattice)
     top = float(MARGIN)
     for row in rows:
-        top = _draw_row(parts, lattice, row, top, marks, emphasis, colours, notes)
+        top = _draw_row(parts, lattice, row, top, marks, emphasis, notes)
     used = max(row.edges[-1] for row in rows)
     if legend:
-        top, legend_end = _draw_legend(parts, lattice, labels, colours, top)
+        top, legend_end = _draw_legend(parts, lattice, labels, top)
         used = max(used, legend_end)
     drawn_width = used + MARGIN if len(rows) == 1 else float(width)
     height = top - ROW_GAP + MARGIN
@@ -194,7 +193,6 @@ def _draw_row(
     top: float,
     marks: Sequence[Mark],
     emphasis: Mapping[int, Emphasis],
-    colours: Mapping[str, str],
     notes: Mapping[int, str],
 ) -> float:
     """Add one row's elements to `parts`; returns the top of the next row."""
@@ -202,40 +200,33 @@ def _draw_row(
     for height, lane in enumerate(row.lanes):
         for k in lane:
             place = chars_top - LANE * (height + 1)
-            parts.append(_word(lattice, row, k, place, emphasis.get(k), colours, notes.get(k, "")))
+            parts.append(_word(lattice, row, k, place, emphasis.get(k), notes.get(k, "")))
     in_row = [m for m in marks if m.start < row.end and m.end > row.start]
     for mark in in_row:
         left, right = row.left(mark.start), row.left(mark.end)
         parts.append(
             f'<rect x="{left:.1f}" y="{chars_top + 2:.1f}" width="{right - left:.1f}" height="{CELL_HEIGHT - 4}" '
-            f'fill="{colours[mark.label]}" fill-opacity="0.10"/>'
+            f'fill="{colour_of(mark.label)}" fill-opacity="0.10"/>'
         )
     parts.append(_characters(lattice.text, row, chars_top))
     for mark in in_row:
-        parts.append(_mark(row, mark, chars_top + CELL_HEIGHT, colours[mark.label]))
+        parts.append(_mark(row, mark, chars_top + CELL_HEIGHT))
     return chars_top + CELL_HEIGHT + (MARK_HEIGHT + 6 if marks else 0) + ROW_GAP
 
 
-def _word(
-    lattice: Lattice,
-    row: _Row,
-    k: int,
-    top: float,
-    emphasis: Emphasis | None,
-    colours: Mapping[str, str],
-    label: str,
-) -> str:
+def _word(lattice: Lattice, row: _Row, k: int, top: float, emphasis: Emphasis | None, label: str) -> str:
     start, end, word = lattice.words[k].tolist()
     is_user = word >= lattice.n_base
     left, right = row.left(start) + 1.5, row.left(end) - 1.5
     text = lattice.text[max(start, row.start) : min(end, row.end)]
-    stroke = USER_EDGE if is_user else colours[emphasis.label] if emphasis else BAR_EDGE
+    colour = colour_of(emphasis.label) if emphasis else BAR_EDGE
+    stroke = USER_EDGE if is_user else colour
     dash = ' stroke-dasharray="4 2"' if is_user else ""
     shape = _bar_path(left, right, top, BAR_HEIGHT, 6, open_left=start < row.start, open_right=end > row.end)
     tint = ""
     if emphasis:
         opacity = 0.08 + 0.6 * min(1.0, max(0.0, emphasis.strength))
-        tint = f'<path d="{shape}" fill="{colours[emphasis.label]}" fill-opacity="{opacity:.2f}"/>'
+        tint = f'<path d="{shape}" fill="{colour}" fill-opacity="{opacity:.2f}"/>'
     note = f"{lattice.text[start:end]}  [{start}, {end})" + ("  your own word" if is_user else "")
     note += f"  {label}" if label else ""
     note += f"  {emphasis.note}" if emphasis and emphasis.note else ""
@@ -284,7 +275,7 @@ def _characters(text: str, row: _Row, top: float) -> str:
     return offset + line + "".join(cells)
 
 
-def _mark(row: _Row, mark: Mark, top: float, colour: str) -> str:
+def _mark(row: _Row, mark: Mark, top: float) -> str:
     left, right = row.left(mark.start) + 1.5, row.left(mark.end) - 1.5
     goes_on = mark.end > row.end
     shape = _bar_path(left, right, top, MARK_HEIGHT, 4, open_left=mark.start < row.start, open_right=goes_on)
@@ -296,13 +287,11 @@ def _mark(row: _Row, mark: Mark, top: float, colour: str) -> str:
     text = svg_text(label, (left + right) / 2, top + 14.5, size=12, colour="#ffffff", room=room, weight="600")
     return (
         f'<g class="mark" data-start="{mark.start}"><title>{escape(title)}</title>'
-        f'<path d="{shape}" fill="{colour}"/>{text}</g>'
+        f'<path d="{shape}" fill="{colour_of(mark.label)}"/>{text}</g>'
     )
 
 
-def _draw_legend(
-    parts: list[str], lattice: Lattice, labels: Sequence[str], colours: Mapping[str, str], top: float
-) -> tuple[float, float]:
+def _draw_legend(parts: list[str], lattice: Lattice, labels: Sequence[str], top: float) -> tuple[float, float]:
     """Draw the legend; returns the top of the next row and the right edge of the legend."""
     left = float(MARGIN + GUTTER)
     items = []
@@ -310,7 +299,7 @@ def _draw_legend(
         items.append(("word of the lexicon", BAR, BAR_EDGE, ""))
     if lattice.is_user.any():
         items.append(("your own word", BAR, USER_EDGE, ' stroke-dasharray="4 2"'))
-    items += [(label, colours[label], colours[label], "") for label in labels]
+    items += [(label, colour_of(label), colour_of(label), "") for label in labels]
     for name, fill, stroke, dash in items:
         parts.append(
             f'<rect x="{left:.1f}" y="{top:.1f}" width="18" height="12" rx="3" fill="{fill}" stroke="{stroke}"{dash}/>'

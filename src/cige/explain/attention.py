@@ -32,6 +32,11 @@ class SetMember:
     word: LatticeWord | None
     weight: float
 
+    @property
+    def is_user(self) -> bool:
+        """Whether it is a word that the user added."""
+        return self.word is not None and self.word.is_user
+
 
 @dataclass(frozen=True)
 class CharacterSets:

@@ -48,6 +48,13 @@ class Change:
     after: Entity | None
 
     @property
+    def entity(self) -> Entity:
+        """The entity as it is with the word, or without it if it appears then."""
+        found = self.before or self.after
+        assert found is not None
+        return found
+
+    @property
     def kind(self) -> Literal["vanishes", "appears", "score"]:
         if self.after is None:
             return "vanishes"

@@ -19,7 +19,7 @@ from cige.errors import CigeError
 from cige.explain.evidence import AttendedWord, Change, EntityEvidence, Evidence
 from cige.explain.maps import TerminalMap, draw_map
 from cige.explain.sets import draw_sets, html_table, terminal_table
-from cige.folders.atomic import atomic_file
+from cige.folders.atomic import write_atomically
 from cige.lexicon.user_word import FORCE
 from cige.tagging.windows import LatticeWord
 from cige.text.counted import counted
@@ -44,7 +44,7 @@ class Explanation(Evidence):
 
     def to_svg(self) -> str:
         """One SVG file: the lattice with attention as the depth of colours, then word sets and maps, if any."""
-        marks, pages = to_marks(self), [_lattice_drawing(self)]
+        marks, pages = to_marks(self), [draw_evidence(self)]
         if self.word_sets:
             pages.append(draw_sets(self.word_sets, marks))
         pages += [draw_map(drawn, marks) for drawn in self.maps or ()]
@@ -64,7 +64,7 @@ class Explanation(Evidence):
             '<h2>Lattice</h2><p class="soft">Words over the characters. The deeper the colour of a word, the more '
             "attention the characters of an entity pay to it. Hover over a word for figures.</p>"
             '<div class="card drawing" tabindex="0" role="region" aria-label="Lattice">'
-            f"{_lattice_drawing(self)}</div>",
+            f"{draw_evidence(self)}</div>",
             _html_entities(self),
             html_table(self.word_sets, to_marks(self)) if self.word_sets else "",
             _html_maps(self),
@@ -97,13 +97,15 @@ class Explanation(Evidence):
         if kind not in (".html", ".htm", ".svg"):
             raise CigeError(f"{path}: ends in {kind or 'nothing'!r}; expected .html, .svg or .png")
         content = self.to_svg() if kind == ".svg" else self.to_html()
-        with atomic_file(Path(path)) as aside:
-            aside.write_text(content, encoding="utf-8")
+        write_atomically(Path(path), content)
 
 
-def _lattice_drawing(explanation: Evidence) -> str:
-    marks, emphasis = to_marks(explanation), to_emphasis(explanation)
-    return draw_lattice(explanation.lattice, text=explanation.text, marks=marks, emphasis=emphasis)
+def draw_evidence(evidence: Evidence, *, width: int = 1000, legend: bool = True) -> str:
+    """The lattice as SVG, with the entities and the attention to words; `width` and `legend` as in `draw_lattice`."""
+    marks, emphasis = to_marks(evidence), to_emphasis(evidence)
+    return draw_lattice(
+        evidence.lattice, text=evidence.text, marks=marks, emphasis=emphasis, width=width, legend=legend
+    )
 
 
 def to_marks(explanation: Evidence) -> list[Mark]:
@@ -168,7 +170,8 @@ def _removal_table(explanation: Evidence) -> Table:
         table.add_column(name, style="bold" if name == "without" else "", overflow="fold")
     for removal in explanation.removals:
         word = removal.word
-        changes = Text("\n".join(_change(change) for change in removal.changes))
+        named = ((change, f"{visible(change.entity.text)} {change.entity.label}") for change in removal.changes)
+        changes = Text("\n".join(_changed(change, name) for change, name in named))
         table.add_row(Text(word.shown()), f"{word.start}-{word.end}", changes)
     return table
 
@@ -177,17 +180,13 @@ def _score(entity: Entity, digits: int) -> str:
     return "forced" if entity.forced else f"{entity.score:.{digits}f}"
 
 
-def _change(change: Change) -> str:
-    if change.before is not None and change.after is not None:
-        return f"{_named(change.before)} {change.before.score:.2f} → {change.after.score:.2f}"
-    if change.before is not None:
-        return f"{_named(change.before)} {change.before.score:.2f} → gone"
-    assert change.after is not None
-    return f"{_named(change.after)} appears, {change.after.score:.2f}"
-
-
-def _named(entity: Entity) -> str:
-    return f"{visible(entity.text)} {entity.label}"
+def _changed(change: Change, name: str, new: str = "{}", gone: str = "{}") -> str:
+    """What changes of the entity with this name; `new` and `gone` are the forms of what appears and disappears."""
+    score = f"{change.entity.score:.2f}"
+    if change.before is None:
+        return f"{name} {new.format(f'appears, {score}')}"
+    after = gone.format("gone") if change.after is None else f"{change.after.score:.2f}"
+    return f"{name} {score} → {after}"
 
 
 def _removal_summary(explanation: Evidence) -> str:
@@ -263,14 +262,8 @@ def _html_removals(explanation: Evidence) -> str:
 
 
 def _html_change(change: Change) -> str:
-    entity = change.before or change.after
-    assert entity is not None
-    what = f"{escape(entity.text)} {_tag(entity.label)} "
-    if change.before is None:
-        return f'{what}<span class="new">appears, {entity.score:.2f}</span>'
-    if change.after is None:
-        return f'{what}{entity.score:.2f} → <span class="gone">gone</span>'
-    return f"{what}{change.before.score:.2f} → {change.after.score:.2f}"
+    name = f"{escape(change.entity.text)} {_tag(change.entity.label)}"
+    return _changed(change, name, '<span class="new">{}</span>', '<span class="gone">{}</span>')
 
 
 def _tag(label: str) -> str:

@@ -29,8 +29,27 @@ def draw_map(drawn: AttentionMap, marks: Sequence[Mark] = ()) -> str:
 
     The characters of `marks`, entities of the text, are coloured in the labels of rows and columns.
     """
-    size, elements = _elements(drawn, marks)
-    return svg_page(*size, elements, title=drawn.name)
+    margin, head_height = 20.0, 50.0
+    reason = reason_not_drawn(drawn)
+    if reason is not None:
+        shown = svg_text(reason, margin, margin + 11, size=12, colour=SOFT, anchor="start")
+        return svg_page(2 * margin + text_width(reason, 12), 2 * margin + 12, shown, title=drawn.name)
+    heading = f"{drawn.name} (characters {drawn.start} to {drawn.start + len(drawn.rows)})"
+    parts = [
+        svg_text(heading, margin, margin + 14, size=15, anchor="start", weight="600"),
+        svg_text(map_caption(drawn), margin, margin + 34, size=12, colour=SOFT, anchor="start"),
+    ]
+    mean, stacked = drawn.mean, max(map(len, drawn.columns))
+    left, top = margin + CELL + 6, margin + head_height + stacked * (LABEL_SIZE + 1) + 6
+    right, bottom = left + CELL * mean.shape[1], top + CELL * mean.shape[0]
+    parts += _labels(drawn, marks, left, top)
+    parts.append(_cells(drawn, mean, left, top))
+    parts.append(_scale(mean, left, bottom + 10))
+    end = max(right, left + 200, margin + text_width(map_caption(drawn), 12), margin + text_width(heading, 15))
+    if len(drawn.heads) > 1:
+        heads_right, heads_bottom = _heads(parts, drawn.heads, right + 36, top)
+        end, bottom = max(end, heads_right), max(bottom, heads_bottom - 26)
+    return svg_page(end + margin, bottom + 26 + margin, "".join(parts), title=drawn.name)
 
 
 def reason_not_drawn(drawn: AttentionMap) -> str | None:
@@ -72,36 +91,10 @@ def shade(share: float) -> tuple[int, int, int]:
 # ---- SVG
 
 
-def _elements(drawn: AttentionMap, marks: Sequence[Mark]) -> tuple[tuple[float, float], str]:
-    """Width and height, and the SVG elements."""
-    margin, head_height = 20.0, 50.0
-    reason = reason_not_drawn(drawn)
-    heading = f"{drawn.name} (characters {drawn.start} to {drawn.start + len(drawn.rows)})"
-    if reason is not None:
-        width = 2 * margin + text_width(reason, 12)
-        return (width, 2 * margin + 12), svg_text(reason, margin, margin + 11, size=12, colour=SOFT, anchor="start")
-    parts = [
-        svg_text(heading, margin, margin + 14, size=15, anchor="start", weight="600"),
-        svg_text(map_caption(drawn), margin, margin + 34, size=12, colour=SOFT, anchor="start"),
-    ]
-    mean, stacked = drawn.mean, max(map(len, drawn.columns))
-    left, top = margin + CELL + 6, margin + head_height + stacked * (LABEL_SIZE + 1) + 6
-    right, bottom = left + CELL * mean.shape[1], top + CELL * mean.shape[0]
-    parts += _labels(drawn, marks, left, top)
-    parts.append(_cells(drawn, mean, left, top))
-    parts.append(_scale(mean, left, bottom + 10))
-    end = max(right, left + 200, margin + text_width(map_caption(drawn), 12), margin + text_width(heading, 15))
-    if len(drawn.heads) > 1:
-        heads_right, heads_bottom = _heads(parts, drawn.heads, right + 36, top)
-        end, bottom = max(end, heads_right), max(bottom, heads_bottom - 26)
-    return (end + margin, bottom + 26 + margin), "".join(parts)
-
-
 def _labels(drawn: AttentionMap, marks: Sequence[Mark], left: float, top: float) -> list[str]:
     parts = []
-    n_rows, n_columns = drawn.heads.shape[1:]
     for mark in marks:
-        first, last = max(0, mark.start - drawn.start), min(n_rows, mark.end - drawn.start)
+        first, last = max(0, mark.start - drawn.start), min(len(drawn.rows), mark.end - drawn.start)
         if last <= first:
             continue
         length = CELL * (last - first)
@@ -114,8 +107,7 @@ def _labels(drawn: AttentionMap, marks: Sequence[Mark], left: float, top: float)
     for row, label in enumerate(drawn.rows):
         y = top + CELL * (row + 0.5) + LABEL_SIZE * 0.36
         parts.append(svg_text(label, left - CELL / 2 - 4, y, size=LABEL_SIZE, room=CELL))
-    for column in range(n_columns):
-        label = drawn.columns[column]
+    for column, label in enumerate(drawn.columns):
         for k, char in enumerate(reversed(label)):  # written vertically, from the top down to the cells
             y = top - 8 - k * (LABEL_SIZE + 1)
             parts.append(svg_text(char, left + CELL * (column + 0.5), y, size=LABEL_SIZE, room=CELL))
@@ -123,18 +115,14 @@ def _labels(drawn: AttentionMap, marks: Sequence[Mark], left: float, top: float)
 
 
 def _cells(drawn: AttentionMap, weights: np.ndarray, left: float, top: float) -> str:
-    n_rows, n_columns = weights.shape
-    shares = shares_of(weights)
     parts = []
-    for row in range(n_rows):
-        for column in range(n_columns):
-            weight = float(weights[row, column])
-            note = f"{drawn.rows[row]} → {drawn.columns[column]}  {weight:.1%}"
-            parts.append(
-                f'<rect x="{left + CELL * column:.1f}" y="{top + CELL * row:.1f}" width="{CELL}" height="{CELL}" '
-                f'fill="{_hex(shares[row, column])}"><title>{escape(note)}</title></rect>'
-            )
-    return "".join(parts) + _frame(left, top, CELL * n_columns, CELL * n_rows)
+    for (row, column), share in np.ndenumerate(shares_of(weights)):
+        note = f"{drawn.rows[row]} → {drawn.columns[column]}  {float(weights[row, column]):.1%}"
+        parts.append(
+            f'<rect x="{left + CELL * column:.1f}" y="{top + CELL * row:.1f}" width="{CELL}" height="{CELL}" '
+            f'fill="{_hex(share)}"><title>{escape(note)}</title></rect>'
+        )
+    return "".join(parts) + _frame(left, top, CELL * weights.shape[1], CELL * weights.shape[0])
 
 
 def _scale(weights: np.ndarray, left: float, top: float) -> str:
@@ -202,28 +190,23 @@ class TerminalMap:
             yield Text(reason, style="dim")
             return
         yield Text(f"{map_caption(drawn)}; cells in per cent", style="dim")
-        mean = drawn.mean
-        shares = shares_of(mean)
-        n_columns = mean.shape[1]
+        mean, shares = drawn.mean, shares_of(drawn.mean)
         step = max(1, (options.max_width - _TERMINAL_CELL - 1) // _TERMINAL_CELL)
-        for first in range(0, n_columns, step):
-            columns = range(first, min(n_columns, first + step))
+        for first in range(0, mean.shape[1], step):
+            columns = slice(first, first + step)
             if first:
                 yield Text("")
-            yield from _heading(drawn, columns)
+            yield from _heading(drawn.columns[columns])
             for row, label in enumerate(drawn.rows):
-                yield _terminal_row(label, mean[row, list(columns)], shares[row, list(columns)])
+                yield _terminal_row(label, mean[row, columns], shares[row, columns])
 
 
-def _heading(drawn: AttentionMap, columns: range) -> list[Text]:
+def _heading(columns: Sequence[str]) -> list[Text]:
     """The labels of the columns, written vertically, each ending above its cells."""
-    labels = [visible(drawn.columns[column]) for column in columns]
+    labels = [visible(label) for label in columns]
     height = max(map(len, labels))
-    lines = []
-    for k in range(height):
-        cells = [label[k - height + len(label)] if k >= height - len(label) else " " for label in labels]
-        lines.append(Text(" " * _TERMINAL_CELL + "".join(map(_padded, cells)), no_wrap=True))
-    return lines
+    rows = zip(*(label.rjust(height) for label in labels), strict=True)
+    return [Text(" " * _TERMINAL_CELL + "".join(map(_padded, cells)), no_wrap=True) for cells in rows]
 
 
 def _terminal_row(label: str, weights: np.ndarray, shares: np.ndarray) -> Text:

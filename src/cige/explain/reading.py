@@ -38,16 +38,8 @@ def explain(
     """Predict `text` and explain which words each entity depends on.
 
     Attention shows which words the model used. `removals` shows which of them matter: the text is predicted again
-    without each word that overlaps an entity (one forward pass per word, in batches).
-
-    Args:
-        n_words: the maximum number of words to list per entity, those that it attended to most.
-        removals: whether to predict again without each word; False saves this time.
-        word_sets: whether to list the word sets of each character; None lists them if the model has them.
-        maps: whether to include attention maps.
-        request: which entities are reported; None means the defaults.
-        on_progress: called with (characters done, characters of the text) after each window of `removals`, which take
-            nearly all of the time.
+    without each word that overlaps an entity (one forward pass per word, in batches), which takes nearly all of the
+    time. The arguments are those of `NER.explain`.
 
     Raises:
         ModelError: word sets or maps were requested of a model that has none, or the model does not support the

@@ -36,7 +36,7 @@ def terminal_table(word_sets: Sequence[CharacterSets]) -> Table:
 
 def html_table(word_sets: Sequence[CharacterSets], marks: Sequence[Mark] = ()) -> str:
     """A heading and a table; characters of entities are coloured."""
-    colours = {k: colour_of(mark.label) for mark in marks for k in range(mark.start, mark.end)}
+    colours = _colours(marks)
     rows = []
     for sets in word_sets:
         if sets.char.isspace():
@@ -53,7 +53,7 @@ def html_table(word_sets: Sequence[CharacterSets], marks: Sequence[Mark] = ()) -
 
 def draw_sets(word_sets: Sequence[CharacterSets], marks: Sequence[Mark] = ()) -> str:
     """The table as one self-contained SVG."""
-    colours = {k: colour_of(mark.label) for mark in marks for k in range(mark.start, mark.end)}
+    colours = _colours(marks)
     width = 2 * _MARGIN + _LEFT + sum(_WIDTHS.values())
     top = float(_MARGIN)
     parts = [svg_text("word sets", _MARGIN, top + 14, size=15, anchor="start", weight="600")]
@@ -68,6 +68,11 @@ def draw_sets(word_sets: Sequence[CharacterSets], marks: Sequence[Mark] = ()) ->
         if not sets.char.isspace():
             top = _draw_row(parts, sets, top, width, colours.get(sets.place))
     return svg_page(width, top + _MARGIN, "".join(parts), title="word sets")
+
+
+def _colours(marks: Sequence[Mark]) -> dict[int, str]:
+    """Offset of a character of an entity -> the colour of its label."""
+    return {k: colour_of(mark.label) for mark in marks for k in range(mark.start, mark.end)}
 
 
 def _draw_row(parts: list[str], sets: CharacterSets, top: float, width: float, colour: str | None) -> float:
@@ -99,8 +104,7 @@ def _draw_row(parts: list[str], sets: CharacterSets, top: float, width: float, c
 
 
 def _chip(word: str, share: str, left: float, top: float, width: float, member: SetMember) -> str:
-    is_user = member.word is not None and member.word.is_user
-    edge = f'stroke="{USER_EDGE}" stroke-dasharray="4 2"' if is_user else f'stroke="{BAR_EDGE}"'
+    edge = f'stroke="{USER_EDGE}" stroke-dasharray="4 2"' if member.is_user else f'stroke="{BAR_EDGE}"'
     room = width - text_width(share, 10) - 15
     return (
         f'<rect x="{left:.1f}" y="{top:.1f}" width="{width:.1f}" height="20" rx="5" fill="{BAR}" {edge}/>'
@@ -112,10 +116,9 @@ def _chip(word: str, share: str, left: float, top: float, width: float, member: 
 def _words(sets: CharacterSets, name: str) -> list[str]:
     if not sets.sets[name]:
         return [f"none\xa0{sets.none[name]:.0%}"]
-    marked = {True: "*", False: ""}
     return [
-        f"{visible(_shown(sets, m))}{marked[m.word is not None and m.word.is_user]}\xa0{m.weight:.0%}"
-        for m in sets.sets[name]
+        f"{visible(_shown(sets, member))}{'*' if member.is_user else ''}\xa0{member.weight:.0%}"
+        for member in sets.sets[name]
     ]
 
 
@@ -126,9 +129,8 @@ def _html_set(sets: CharacterSets, name: str) -> str:
 
 
 def _html_member(sets: CharacterSets, member: SetMember) -> str:
-    word = member.word
-    kind = "word user" if word is not None and word.is_user else "word"
-    title = "the character itself" if word is None else f"[{word.start}, {word.end})"
+    kind = "word user" if member.is_user else "word"
+    title = "the character itself" if member.word is None else f"[{member.word.start}, {member.word.end})"
     return (
         f'<span class="{kind}" title="{title}">{escape(_shown(sets, member))}<small>{member.weight:.0%}</small></span>'
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from threading import Thread
@@ -36,6 +36,21 @@ def process_pool(n_processes: int) -> Iterator[ProcessPoolExecutor]:
         for process in ours:
             process.join()
         raise
+
+
+@contextmanager
+def child_environment(values: Mapping[str, str]) -> Iterator[None]:
+    """A context that sets environment variables for the processes that are started within it."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
 
 
 def _begin() -> None:

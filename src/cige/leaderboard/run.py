@@ -17,10 +17,10 @@ import cige
 from cige.api import NER, load
 from cige.engine.run_folder import read_result
 from cige.folders.manifest import entry_of, sha256
-from cige.folders.processes import process_pool
+from cige.folders.processes import child_environment, process_pool
 from cige.leaderboard.cells import Cell
 from cige.leaderboard.results import CellResult
-from cige.reports.comparison import SPEED_BATCHES, child_environment
+from cige.reports.comparison import SPEED_BATCHES
 from cige.reports.finished_runs import run_folder
 from cige.reports.scored_run import run_one, splits_of
 from cige.tagging.evaluation import user_word_trials

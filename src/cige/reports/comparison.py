@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import os
 import statistics
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +17,7 @@ import numpy as np
 from cige.api import NER, load
 from cige.engine.run_folder import SPEED, USER_WORDS, read_result
 from cige.errors import CigeError
-from cige.folders.processes import process_pool
+from cige.folders.processes import child_environment, process_pool
 from cige.reports.finished_runs import FinishedRun, RunScores, finished_runs, read_json, write_json
 from cige.reports.scored_run import Split, run_one, splits_of
 from cige.reports.significance import Difference, all_differences
@@ -136,18 +134,6 @@ def run_all(
         ) from reason
 
 
-@contextlib.contextmanager
-def child_environment(values: Mapping[str, str]) -> Iterator[None]:
-    """A context that sets environment variables for the processes that are started within it."""
-    before = dict(os.environ)
-    os.environ.update(values)
-    try:
-        yield
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
-
-
 def rows_of(recipes: Sequence[Recipe], runs: Path, *, seeds: Sequence[int] | None = None) -> list[Row]:
     """One row per system with finished runs, the best first; differences and p values are relative to the best.
 
@@ -225,22 +211,21 @@ def any_finished(recipes: Sequence[Recipe], runs: Path, *, seeds: Sequence[int] 
 
 
 def measure_speeds(
-    recipes: Sequence[Recipe], runs: Path, *, data_dir: str | None = None, device: str = "cpu"
+    recipes: Sequence[Recipe], runs: Path, *, data_dir: str | None = None
 ) -> dict[str, dict[int, float]]:
     """Sentences per second of each finished system, by batch size; saved as speed.json in the run that was measured.
 
-    Prediction is measured end to end (matching, lattices, tagging) on up to 200 sentences of the recipe's deciding
-    split. Systems are measured alternately, and each value is the best of three rounds, so that other load on the
-    machine affects all systems equally.
+    Prediction is measured end to end (matching, lattices, tagging) on the CPU, on up to 200 sentences of the recipe's
+    deciding split. Systems are measured alternately, and each value is the best of three rounds, so that other load on
+    the machine affects all systems equally.
     """
     taggers: dict[str, tuple[EntityFinder, list[str]]] = {}
     folders: dict[str, Path] = {}
     for recipe in recipes:
-        finished = finished_runs(recipe, runs)
-        if finished:
+        if finished := finished_runs(recipe, runs):
             sentences = list(splits_of(recipe, data_dir).values())[-1][:_SPEED_SENTENCES]
             folders[recipe.name] = finished[0].folder
-            ner = load(read_result(finished[0].folder, TrainResult).model, device=device, precision="float32")
+            ner = load(read_result(finished[0].folder, TrainResult).model, precision="float32")
             taggers[recipe.name] = (ner, [s.text for s in sentences])
     speeds: dict[str, dict[int, float]] = {name: dict.fromkeys(SPEED_BATCHES, 0.0) for name in taggers}
     for _ in range(_SPEED_ROUNDS):

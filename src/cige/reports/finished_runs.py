@@ -13,7 +13,7 @@ from typing import Any, TypedDict, cast
 from cige.engine.run_folder import RECIPE, RESULT, SCORES, changes_since
 from cige.entities.scores import ReportJson
 from cige.errors import CigeError
-from cige.folders.atomic import atomic_file
+from cige.folders.atomic import write_atomically
 from cige.json_text import JsonObject, to_json
 from cige.training.recipe import Recipe, load_recipe
 
@@ -132,5 +132,4 @@ def _reason_for_mismatch(folder: Path, recipe: Recipe, seed: int, scores: RunSco
 
 def write_json(path: Path, values: Any) -> None:
     """Write JSON values, atomically."""
-    with atomic_file(path) as aside:
-        aside.write_text(to_json(values), encoding="utf-8")
+    write_atomically(path, to_json(values))

@@ -80,8 +80,7 @@ class _Server:
         self.store = store
         self.readers = {name: Reader(name, ner, store, place) for place, (name, ner) in enumerate(models.items())}
         self.metrics = Metrics(settings.metrics_folder)
-        self.batcher: Batcher | None = None
-        self.aside: Aside | None = None
+        self.queues: tuple[Batcher, Aside] | None = None  # while requests are read
         self.app = FastAPI(
             title="cige", version=__version__, lifespan=self._lifespan, docs_url=None, redoc_url=None,
             redirect_slashes=False,  # to an address with http, also where a proxy has TLS
@@ -108,20 +107,18 @@ class _Server:
     @asynccontextmanager
     async def _lifespan(self, app: FastAPI) -> AsyncIterator[Mapping[str, object]]:
         limits = self.limits
-        self.batcher = Batcher(
-            batch_nodes=limits.batch_nodes,
-            waiting_chars=limits.waiting_chars,
-            observe=self.metrics.batch,
+        batcher = Batcher(
+            batch_nodes=limits.batch_nodes, waiting_chars=limits.waiting_chars, observe=self.metrics.batch
         )
-        self.aside = Aside(waiting_chars=limits.waiting_chars)
-        self.pace.queue = self.batcher
+        self.queues = queues = batcher, Aside(waiting_chars=limits.waiting_chars)
+        self.pace.queue = batcher
         waits = Waits(connections=possible_connections(limits.connections), read_s=limits.read_s)
         try:
             yield {PACE: self.pace, METRICS: self.metrics, WAITS: waits}
         finally:  # all requests have been answered before
-            stopping, self.batcher, self.aside, self.pace.queue = (self.batcher, self.aside), None, None, None
-            for one in stopping:
-                await asyncio.to_thread(one.stop, timeout_s=limits.drain_s)
+            self.queues = self.pace.queue = None
+            for queue in queues:
+                await asyncio.to_thread(queue.stop, timeout_s=limits.drain_s)
 
     def _add_routes(self) -> None:
         app = self.app
@@ -166,7 +163,7 @@ class _Server:
                     n_base=len(now.lexicons[0]),
                     n_words=len(entries),
                     words=[schemas.WordOut(**asdict(word)) for word in entries[offset : offset + limit]],
-                    removed=list(now.removed),
+                    removed=now.removed,
                 )
             )
 
@@ -198,21 +195,22 @@ class _Server:
 
         @route("/readyz", "GET", schemas.ReadyOut, {503: CHANGE_ERRORS[503]}, "Check whether requests are accepted")
         async def ready() -> Response:
-            if self.batcher is None or self.aside is None or not (self.batcher.is_alive() and self.aside.is_alive()):
+            queues = self.queues
+            if queues is None or not all(queue.is_alive() for queue in queues):
                 raise Refused("not_ready", "not ready: requests are not read")
-            if (stuck_s := max(self.batcher.stuck_for, self.aside.stuck_for)) > STUCK_S:
+            if (stuck_s := max(queue.stuck_for for queue in queues)) > STUCK_S:
                 message = f"not ready: the current work has not ended for {stuck_s:,.0f} s; restart the server"
                 raise Refused("stuck", message, seconds=round(stuck_s))
             await asyncio.to_thread(self.store.check)
-            return Json(schemas.ReadyOut(status="ready", waiting=self.batcher.n_jobs + self.aside.n_jobs))
+            return Json(schemas.ReadyOut(status="ready", waiting=sum(queue.n_jobs for queue in queues)))
 
         @app.get(
             "/metrics", summary="Metrics for Prometheus", response_model=None, response_class=PlainTextResponse,
             responses={401: ERRORS[401]},
         )  # fmt: skip
         async def metrics() -> Response:
-            if self.batcher is not None and self.aside is not None:
-                self.metrics.queue(self.batcher.n_jobs + self.aside.n_jobs, self.batcher.n_chars + self.aside.n_chars)
+            if (queues := self.queues) is not None:
+                self.metrics.queue(sum(queue.n_jobs for queue in queues), sum(queue.n_chars for queue in queues))
             self.metrics.lexicon((await asyncio.to_thread(self.store.current)).version)
             return Response(await asyncio.to_thread(self.metrics.page), media_type=self.metrics.content_type)
 
@@ -298,12 +296,13 @@ class _Server:
             future.cancel()
 
     def _submitted(self, work: EntitiesWork | ExplainWork, deadline: float) -> Future[Answer]:
-        if self.batcher is None or self.aside is None:
+        if self.queues is None:
             raise Refused("not_ready", "the server is not reading requests")
+        batcher, aside = self.queues
         try:
             if isinstance(work, ExplainWork):
-                return self.aside.submit(work, deadline=deadline)
-            return self.batcher.submit(work, deadline=deadline)
+                return aside.submit(work, deadline=deadline)
+            return batcher.submit(work, deadline=deadline)
         except Overloaded as full:
             raise busy(full.retry_after) from None
         except Stopping as stopping:

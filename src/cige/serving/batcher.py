@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from cige.lattice.lattice import Lattice
 from cige.serving.aside import LEAST_RATE, RATE_MEMORY, Lane, OutOfTime, Overloaded, Stopping, Watch
@@ -51,6 +51,23 @@ class _Job:
     @property
     def is_long(self) -> bool:
         return self.work.n_chars > LONG
+
+
+class _Window(NamedTuple):
+    """A window in a batch: the `number`-th of a request's current pass."""
+
+    job: _Job
+    reading: EntitiesReading
+    number: int
+
+    @property
+    def lattice(self) -> Lattice:
+        return self.reading.lattices[self.number]
+
+    def goes_with(self, other: _Window) -> bool:
+        """Whether both have the same model and the same selection, and can be predicted at once."""
+        ours, theirs = self.reading, other.reading
+        return ours is theirs or (ours.weights is theirs.weights and ours.selection == theirs.selection)
 
 
 class Batcher:
@@ -167,8 +184,7 @@ class Batcher:
             del jobs  # their texts would stay until the next batch
             if n_chars:
                 chars, seconds = self._read or (0.0, 0.0)
-                taken = time.monotonic() - started
-                self._read = (RATE_MEMORY * chars + n_chars, RATE_MEMORY * seconds + taken)
+                self._read = (RATE_MEMORY * chars + n_chars, RATE_MEMORY * seconds + time.monotonic() - started)
 
     @property
     def _is_over(self) -> bool:
@@ -228,7 +244,7 @@ class Batcher:
         self._n_batches += 1
         started, n_chars = time.monotonic(), 0
         for group in _alike(taken):
-            n_chars += sum(_lattice(job, k).n_chars for job, k in group)
+            n_chars += sum(window.lattice.n_chars for window in group)
             self._read_group(group)
         if taken:
             self._observe(len(taken), n_nodes, time.monotonic() - started)
@@ -261,20 +277,21 @@ class Batcher:
                     self._count(job, 1)
             job.begin(further)
 
-    def _take(self, jobs: Sequence[_Job]) -> tuple[list[tuple[_Job, int]], int]:
+    def _take(self, jobs: Sequence[_Job]) -> tuple[list[_Window], int]:
         """The windows of the next batch, taken from the requests in turn, and the number of their nodes."""
-        taken: list[tuple[_Job, int]] = []
+        taken: list[_Window] = []
         n_nodes, seconds, left = 0, 0.0, deque(jobs)
         while left:
             job = left.popleft()
             reading = self._prepared(job)
             if reading is None or job.n_taken == len(reading.lattices):
                 continue
-            size = reading.lattices[job.n_taken].n_nodes
+            window = _Window(job, reading, job.n_taken)
+            size = window.lattice.n_nodes
             took = size * (job.node_s or 0.0)
             if taken and (n_nodes + size > self._batch_nodes or seconds + took > BATCH_S):
                 break
-            taken.append((job, job.n_taken))
+            taken.append(window)
             n_nodes += size
             seconds += took
             job.n_taken += 1
@@ -291,25 +308,23 @@ class Batcher:
                 self._end(job, error)
         return job.reading
 
-    def _read_group(self, group: Sequence[tuple[_Job, int]]) -> None:
+    def _read_group(self, group: Sequence[_Window]) -> None:
         """Predict windows as one batch; if that fails, one by one, so that only the request with the problem fails."""
-        reading, started = group[0][0].reading, time.monotonic()
-        assert reading is not None
+        started, lattices = time.monotonic(), [window.lattice for window in group]
+        ner, selection = group[0].reading.ner, group[0].reading.selection
         try:
-            of_lattices = predict_spans(
-                reading.ner.model, [_lattice(job, k) for job, k in group], reading.selection, batch_size=len(group)
-            )
+            of_lattices = predict_spans(ner.model, lattices, selection, batch_size=len(group))
         except Exception as error:
             if len(group) == 1:
-                self._end(group[0][0], error)
+                self._end(group[0].job, error)
                 return
-            for place in group:
-                if not place[0].watch.future.done():
-                    self._read_group([place])
+            for window in group:
+                if not window.job.watch.future.done():
+                    self._read_group([window])
             return
-        node_s = (time.monotonic() - started) / max(1, sum(_lattice(job, k).n_nodes for job, k in group))
-        for (job, k), spans in zip(group, of_lattices, strict=True):
-            job.spans[k], job.node_s = spans, node_s
+        node_s = (time.monotonic() - started) / max(1, sum(lattice.n_nodes for lattice in lattices))
+        for window, spans in zip(group, of_lattices, strict=True):
+            window.job.spans[window.number], window.job.node_s = spans, node_s
 
     def _end(self, job: _Job, answer: Any) -> None:
         with self._wake:
@@ -322,23 +337,13 @@ class Batcher:
             job.watch.end(answer)
 
 
-def _lattice(job: _Job, k: int) -> Lattice:
-    assert job.reading is not None
-    return job.reading.lattices[k]
-
-
-def _alike(taken: Sequence[tuple[_Job, int]]) -> list[list[tuple[_Job, int]]]:
-    """Group windows that have the same model and the same selection and can be batched together."""
-    groups: list[list[tuple[_Job, int]]] = []
-    for place in taken:
-        reading = place[0].reading
-        assert reading is not None
-        for group in groups:
-            first = group[0][0].reading
-            assert first is not None
-            if first is reading or (first.weights is reading.weights and first.selection == reading.selection):
-                group.append(place)
-                break
+def _alike(taken: Sequence[_Window]) -> list[list[_Window]]:
+    """Group the windows that can be predicted at once."""
+    groups: list[list[_Window]] = []
+    for window in taken:
+        group = next((group for group in groups if group[0].goes_with(window)), None)
+        if group is None:
+            groups.append([window])
         else:
-            groups.append([place])
+            group.append(window)
     return groups

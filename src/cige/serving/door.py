@@ -171,7 +171,8 @@ class Door(HttpToolsProtocol):
 
     def _make_room(self) -> bool:
         """Close the connection that has waited longest for its client: an idle one, or else one with half a request."""
-        others = [one for one in self.connections if one is not self and isinstance(one, Door) and one._is_waiting]
+        doors = [one for one in self.connections if isinstance(one, Door) and one is not self]
+        others = [one for one in doors if one._part is not _Part.ANSWER and not one.transport.is_closing()]
         if not others:
             return False
         longest = min(others, key=lambda one: (one._part is not _Part.IDLE, one._since))
@@ -180,10 +181,6 @@ class Door(HttpToolsProtocol):
         else:
             longest._refuse(_too_many_connections(self._waits.connections), lingers=False)
         return True
-
-    @property
-    def _is_waiting(self) -> bool:
-        return self._part is not _Part.ANSWER and not self.transport.is_closing()
 
     def _refuse(self, wrong: Refused, *, lingers: bool = True) -> None:
         """Answer the request, unless its response has begun, and read nothing more of it."""
@@ -332,14 +329,13 @@ def _too_long_head() -> Refused:
 
 def _too_many_connections(most: int) -> Refused:
     message = f"the server has {most:,} connections; try again, and keep fewer of them open"
-    return Refused("too_many_connections", message, headers={"Retry-After": "1"}, most=most)
+    return Refused("too_many_connections", message, headers={"retry-after": "1"}, most=most)
 
 
 def _written(refused: Refused, *, closes: bool) -> bytes:
     """A whole response on the wire."""
     body, status = refused.body, refused.status_code
-    headers = {"content-type": "application/json", "x-content-type-options": "nosniff"}
-    headers |= {name.lower(): value for name, value in (refused.headers or {}).items()}
+    headers = {"content-type": "application/json", "x-content-type-options": "nosniff", **refused.headers}
     headers |= {"content-length": str(len(body))} | ({"connection": "close"} if closes else {})
     lines = [f"HTTP/1.1 {status} {http.HTTPStatus(status).phrase}", *(f"{k}: {v}" for k, v in headers.items())]
     return "\r\n".join([*lines, "", ""]).encode("latin-1") + body

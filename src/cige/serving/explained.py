@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from cige.api import NER
-from cige.drawing.lattice import GUTTER, MARGIN, NARROW, WIDE, draw_lattice
+from cige.drawing.lattice import GUTTER, MARGIN, NARROW, WIDE
 from cige.drawing.svg import is_wide
 from cige.explain.evidence import Evidence
-from cige.explain.explanation import to_emphasis, to_marks
+from cige.explain.explanation import draw_evidence
 from cige.explain.reading import explain
 from cige.json_text import JsonObject, json_bytes
 from cige.lattice.lattice import Lattice
@@ -61,8 +61,7 @@ class ExplainWork(TextsWork):
         for text, ner_of_text in zip(self.texts, of_texts, strict=True):
             evidence, svg = self._explained(text, ner_of_text, watch)
             labels.update(explained.entity.label for explained in evidence.entities)
-            left_out = ("removals", "n_tried") if self.as_lattice else ()
-            results.append(evidence_dict(evidence, left_out, utf16=options.utf16) | ({"svg": svg} if svg else {}))
+            results.append(self._result(evidence) | ({"svg": svg} if svg else {}))
         head = options.head(version)
         if self.as_lattice:
             return Answer(json_bytes(head | results[0]), labels)
@@ -102,16 +101,17 @@ class ExplainWork(TextsWork):
         svg = None
         if self.svg_width is not None:
             _check_drawing(evidence.lattice, text, self.svg_width)
-            svg = draw_lattice(
-                evidence.lattice,
-                text=text,
-                marks=to_marks(evidence),
-                emphasis=to_emphasis(evidence),
-                width=self.svg_width,
-                legend=False,
-            )
+            svg = draw_evidence(evidence, width=self.svg_width, legend=False)
         watch.check()
         return evidence, svg
+
+    def _result(self, evidence: Evidence) -> JsonObject:
+        """Words, entities and removals of an explanation, with offsets in the requested unit."""
+        left_out = {"text", "word_sets", "maps"} | ({"removals", "n_tried"} if self.as_lattice else set())
+        fields = {name: value for name, value in evidence.to_dict().items() if name not in left_out}
+        if self.options.utf16:
+            _move(fields, utf16_offsets(evidence.text))
+        return fields
 
 
 def _check_drawing(lattice: Lattice, text: str, width: int) -> None:
@@ -139,15 +139,6 @@ def _n_compared(lattice: Lattice, text: str, width: int) -> int:
     np.add.at(steps, first, 1)
     np.add.at(steps, last + 1, -1)
     return int((steps.cumsum() ** 2).sum())
-
-
-def evidence_dict(evidence: Evidence, left_out: Collection[str], *, utf16: bool) -> JsonObject:
-    """Words, entities and removals of an explanation, with offsets in the requested unit."""
-    left_out = {"text", "word_sets", "maps", *left_out}
-    fields = {name: value for name, value in evidence.to_dict().items() if name not in left_out}
-    if utf16:
-        _move(fields, utf16_offsets(evidence.text))
-    return fields
 
 
 def _move(value: object, place: Callable[[int], int]) -> None:

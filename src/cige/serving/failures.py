@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 from cige.errors import CigeError
 from cige.serving.parsing import NOT_JSON
 from cige.serving.refusals import Refused, shown
-from cige.serving.word_store import LexiconFull, StoreError, UnknownWords, VersionConflict
+from cige.serving.word_store import StoreError
 
 log = logging.getLogger("cige.serve")
 MOST_TOLD = 5  # mistakes of a request; the others are as many as its items
@@ -25,16 +25,10 @@ _LISTS = {  # what a field is that was given something else than a list
     "labels": 'expected a list of labels, such as ["COMPANY"]',
     "words": 'expected a list, such as ["小米"], or of words with labels [{"text": "小米", "label": "COMPANY"}]',
 }
-_STORE_CODES: dict[type[CigeError], str] = {
-    StoreError: "lexicon_file",
-    LexiconFull: "lexicon_full",
-    VersionConflict: "version_conflict",
-    UnknownWords: "unknown_word",
-}
 
 
 def add_error_responses(app: FastAPI) -> None:
-    """Answer all errors of an app in one form, `Refused.content`; its routes must have been added before."""
+    """Answer all errors of an app in one form, `Refused.body`; its routes must have been added before."""
     methods = _methods(app)
 
     async def refused(request: Request, error: Any) -> Response:
@@ -44,10 +38,9 @@ def add_error_responses(app: FastAPI) -> None:
         return _refusal_of_fields(error.errors()).response()
 
     async def ours(request: Request, error: Exception) -> Response:
-        code = next((code for kind, code in _STORE_CODES.items() if isinstance(error, kind)), "not_possible")
-        if code == "lexicon_file":
+        if isinstance(error, StoreError):
             log.error("%s", error)
-        params = getattr(error, "params", {})
+        code, params = getattr(error, "code", "not_possible"), getattr(error, "params", {})
         return Refused(code, str(error), **params).response()
 
     async def http(request: Request, error: Any) -> Response:

@@ -6,14 +6,12 @@ import os
 import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Literal
 
 import prometheus_client
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.multiprocess import MultiProcessCollector
 
 SECONDS = (0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24)
-SUMMED: Literal["livesum"] = "livesum"  # over the running workers
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
 OTHER = "other"
 _LIVE_FILE = re.compile(r"gauge_live[a-z]+_([0-9]+)\.db")
@@ -29,8 +27,7 @@ class Metrics:
 
     def __init__(self, folder: str | None = None):
         self._folder = None if folder is None else Path(folder)
-        self._registry = CollectorRegistry()
-        of, summed = self._registry, SUMMED
+        self._registry = of = CollectorRegistry()
         self._requests = Counter("cige_requests", "Requests answered", ("path", "status"), registry=of)
         self._seconds = Histogram(
             "cige_request_seconds", "Seconds to an answer", ("path",), buckets=SECONDS, registry=of
@@ -40,9 +37,9 @@ class Metrics:
         self._windows = Histogram("cige_batch_windows", "Windows read at once", buckets=SIZES, registry=of)
         self._nodes = Counter("cige_batch_nodes", "Nodes of the lattices that were read", registry=of)
         self._batch_seconds = Histogram("cige_batch_seconds", "Seconds of a batch", buckets=SECONDS, registry=of)
-        self._waiting = Gauge("cige_waiting_requests", "Requests that wait", multiprocess_mode=summed, registry=of)
+        self._waiting = Gauge("cige_waiting_requests", "Requests that wait", multiprocess_mode="livesum", registry=of)
         self._waiting_chars = Gauge(
-            "cige_waiting_characters", "Their characters", multiprocess_mode=summed, registry=of
+            "cige_waiting_characters", "Their characters", multiprocess_mode="livesum", registry=of
         )
         self._version = Gauge("cige_lexicon_version", "Version of the lexicon", multiprocess_mode="max", registry=of)
 

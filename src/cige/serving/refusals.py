@@ -57,24 +57,20 @@ class Refused(HTTPException):
     Args:
         code: one of CODES, which has its status.
         message: what was given, what was expected and what to do; a longer one than MOST_SHOWN is cut.
-        headers: further headers of the response.
+        headers: further headers of the response, with their names in lower case.
         params: the figures and names in the message.
     """
 
     def __init__(self, code: str, message: str, *, headers: Mapping[str, str] | None = None, **params: Param):
         message = shown(message, MOST_SHOWN)
-        super().__init__(CODES[code], message, dict(headers or {}))
+        super().__init__(CODES[code], message)
+        self.headers: Mapping[str, str] = dict(headers or {})
         self.code, self.message, self.params = code, message, params
 
     @property
-    def content(self) -> Mapping[str, object]:
-        """The body of the response."""
-        return {"error": {"code": self.code, "message": self.message, "params": self.params}}
-
-    @property
     def body(self) -> bytes:
-        """The same as JSON."""
-        return json_bytes(self.content)
+        """The body of the response, as JSON."""
+        return json_bytes({"error": {"code": self.code, "message": self.message, "params": self.params}})
 
     def response(self) -> Response:
         return Response(self.body, self.status_code, headers=self.headers, media_type="application/json")
@@ -88,7 +84,7 @@ def shown(given: str, most: int = MOST_QUOTED) -> str:
 def busy(seconds: int) -> Refused:
     """The refusal of a request that should be tried again in so many seconds."""
     message = f"too many requests wait; try again in {seconds} s"
-    return Refused("busy", message, headers={"Retry-After": str(seconds)}, seconds=seconds)
+    return Refused("busy", message, headers={"retry-after": str(seconds)}, seconds=seconds)
 
 
 def too_many(code: str, what: str, given: int, most: int, todo: str) -> Refused:

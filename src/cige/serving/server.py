@@ -29,6 +29,7 @@ from cige.serving.settings import TOKEN_VARIABLE, Settings, token_of_environment
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
+    from uvicorn import Config
 
     from cige.lexicon.report import LoadReport
 
@@ -69,7 +70,6 @@ def serve(
             f"words: set the environment variable {TOKEN_VARIABLE}, or say --no-token if that is meant"
         )
     import uvicorn
-    from uvicorn.supervisors import Multiprocess
 
     from cige.serving.app import app_of_worker
     from cige.serving.door import Door
@@ -108,40 +108,52 @@ def serve(
         for door in doors:
             until_end.callback(door.close)
         if n_workers == 1:
-
-            class Server(uvicorn.Server):
-                is_interrupted = False
-
-                def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-                    self.is_interrupted |= sig == signal.SIGINT
-                    super().handle_exit(sig, frame)
-
-            server = Server(configured(app))
-            server.run(doors)  # a second Ctrl-C sometimes ends it without a KeyboardInterrupt
-            is_interrupted = server.is_interrupted
+            _run_here(configured(app), doors)
         else:
             del app
+            _run_workers(configured(WORKER_APP, factory=True, workers=n_workers), doors)
 
-            outlives_terminal = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN  # as nohup has it
 
-            class Workers(Multiprocess):
-                is_interrupted = False
+def _run_here(config: Config, doors: list[socket.socket]) -> None:
+    """Serve in this process; Ctrl-C ends it with a KeyboardInterrupt, as a second one sometimes does not by itself."""
+    import uvicorn
 
-                def handle_int(self) -> None:
-                    self.is_interrupted = True
-                    super().handle_int()
+    class Server(uvicorn.Server):
+        is_interrupted = False
 
-                def handle_hup(self) -> None:  # the terminal was closed; uvicorn would start new processes
-                    if not outlives_terminal:
-                        self.handle_term()
+        def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+            self.is_interrupted |= sig == signal.SIGINT
+            super().handle_exit(sig, frame)
 
-            config = configured(WORKER_APP, factory=True, workers=n_workers)
-            older = "target" in inspect.signature(Multiprocess).parameters
-            workers = Workers(config, sockets=doors, **({"target": uvicorn.Server(config).run} if older else {}))
-            workers.run()
-            is_interrupted = workers.is_interrupted
-        if is_interrupted:
-            raise KeyboardInterrupt
+    server = Server(config)
+    server.run(doors)
+    if server.is_interrupted:
+        raise KeyboardInterrupt
+
+
+def _run_workers(config: Config, doors: list[socket.socket]) -> None:
+    """Serve in several processes, with `worker_app`; Ctrl-C ends them with a KeyboardInterrupt."""
+    import uvicorn
+    from uvicorn.supervisors import Multiprocess
+
+    outlives_terminal = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN  # as nohup has it
+
+    class Workers(Multiprocess):
+        is_interrupted = False
+
+        def handle_int(self) -> None:
+            self.is_interrupted = True
+            super().handle_int()
+
+        def handle_hup(self) -> None:  # the terminal was closed; uvicorn would start new processes
+            if not outlives_terminal:
+                self.handle_term()
+
+    older = "target" in inspect.signature(Multiprocess).parameters
+    workers = Workers(config, sockets=doors, **({"target": uvicorn.Server(config).run} if older else {}))
+    workers.run()
+    if workers.is_interrupted:
+        raise KeyboardInterrupt
 
 
 def worker_app() -> FastAPI:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cige.errors import CigeError, LexiconError
-from cige.folders.atomic import atomic_file
+from cige.folders.atomic import write_atomically
 from cige.json_text import to_json
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.user_word import UserChanges, UserWord, reason_to_refuse_user_word
@@ -26,6 +26,8 @@ MOST_LISTED = 10  # words in a message
 class StoreError(CigeError):
     """The file cannot be read or written, which no request caused."""
 
+    code = "lexicon_file"  # of `refusals.CODES`
+
 
 class _Unchanged(CigeError):
     """A change that was not made, with the figures and names in the message."""
@@ -38,13 +40,19 @@ class _Unchanged(CigeError):
 class VersionConflict(_Unchanged):
     """A change was meant for another version than the current one."""
 
+    code = "version_conflict"
+
 
 class LexiconFull(_Unchanged):
     """A change would exceed the maximum number of words."""
 
+    code = "lexicon_full"
+
 
 class UnknownWords(_Unchanged, LexiconError):
     """Words to remove that are in no lexicon."""
+
+    code = "unknown_word"
 
 
 @dataclass(frozen=True)
@@ -159,15 +167,13 @@ class WordStore:
         wanted = usable(words)
 
         def change(now: StoredWords) -> UserChanges:
-            if not wanted:
-                return now.changes
             added = {fold_marks(word.text): word for word in now.changes.added} | {word.text: word for word in wanted}
             if len(added) > self._max_words:
                 message = f"{len(added):,} words would be there; at most {self._max_words:,} may; remove some first"
                 raise LexiconFull(message, given=len(added), most=self._max_words)
             return UserChanges(tuple(added.values()), now.changes.removed)
 
-        return self._change(change, version)
+        return self._changed(wanted, change, version)
 
     def remove(self, words: Sequence[str], *, version: int | None = None) -> StoredWords:
         """Undo `add` for words that were added here, and stop matching other words of any origin; all or none.
@@ -182,8 +188,6 @@ class WordStore:
         wanted = list(dict.fromkeys(map(normalize, words)))
 
         def change(now: StoredWords) -> UserChanges:
-            if not wanted:
-                return now.changes
             if unknown := [word for word in wanted if not any(word in lexicon for lexicon in now.lexicons)]:
                 listed = ", ".join(map(shown, unknown[:MOST_LISTED]))
                 raise UnknownWords(f"cannot remove {listed}: not in the lexicon", words=listed, n_words=len(unknown))
@@ -193,9 +197,12 @@ class WordStore:
             remaining = tuple(word for text, word in added.items() if text not in own)
             return UserChanges(remaining, (*now.changes.removed, *removed))
 
-        return self._change(change, version)
+        return self._changed(wanted, change, version)
 
-    def _change(self, change: Callable[[StoredWords], UserChanges], version: int | None) -> StoredWords:
+    def _changed(
+        self, wanted: Sequence[object], change: Callable[[StoredWords], UserChanges], version: int | None
+    ) -> StoredWords:
+        """The words after a change, which is none if no words are `wanted`."""
         with self._changing, self._alone():
             with self._lock:
                 self._read_if_changed()
@@ -203,9 +210,9 @@ class WordStore:
             if version is not None and version != now.version:
                 message = f"the change was made for version {version}; the lexicon has version {now.version}"
                 raise VersionConflict(message, given=version, version=now.version)
-            if (changes := change(now)) is now.changes:
+            if not wanted:
                 return now
-            after = self._after(now, now.version + 1, changes)
+            after = self._after(now, now.version + 1, change(now))
             seen = None if self._path is None else self._write(after, self._path)
             with self._lock:
                 self._now, self._seen = after, seen
@@ -229,8 +236,7 @@ class WordStore:
         """Write the file; returns its identity."""
         content = to_json({"version": words.version} | words.changes.to_dict())
         try:
-            with atomic_file(path) as aside:
-                aside.write_text(content, encoding="utf-8")
+            write_atomically(path, content)
             return _identity(path)
         except OSError as reason:
             raise StoreError(f"{path}: not written ({reason.strerror}); the words are as before") from reason

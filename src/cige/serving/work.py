@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from cige.api import NER
 from cige.entities.entity import Entity
@@ -175,11 +176,9 @@ class EntitiesReading:
         of_texts: list[list[tuple[Window, list[ScoredSpan]]]] = [[] for _ in self.work.texts]
         for (k, part), window_spans in zip(self.parts, spans, strict=True):
             of_texts[k].append((part.window, window_spans))
-        overlapping = self.selection.overlapping
+        merged = partial(merge_windows, overlapping=self.selection.overlapping)
         return [
-            self.known[k]
-            if k in self.known
-            else merge_windows(text, _checked(window_spans, check), overlapping=overlapping)
+            self.known[k] if k in self.known else merged(text, _checked(window_spans, check))
             for k, (text, window_spans) in enumerate(zip(self.work.texts, of_texts, strict=True))
         ]
 
@@ -197,11 +196,8 @@ def names_of_texts(
 ) -> dict[int, list[UserWord]]:
     """Index of a text -> the names that were found in it and occur elsewhere in it too; other texts are left out."""
     user_words = _CheckedSet(ner.lexicon.user_words, check)
-    names = {}
-    for k, (text, entities) in enumerate(zip(texts, of_texts, strict=True)):
-        if words := names_to_look_for(text, entities, user_words=user_words):
-            names[k] = words
-    return names
+    names = (names_to_look_for(*item, user_words=user_words) for item in zip(texts, of_texts, strict=True))
+    return {k: words for k, words in enumerate(names) if words}
 
 
 class _CheckedSet(frozenset[str]):
