@@ -43,6 +43,12 @@ def atomic_file(path: Path | str) -> Iterator[Path]:
             aside.unlink()
 
 
+def atomic_write(path: Path | str, text: str) -> None:
+    """Write a text file in UTF-8, as `atomic_file` does."""
+    with atomic_file(path) as aside:
+        aside.write_text(text, encoding="utf-8")
+
+
 @contextmanager
 def atomic_folder(path: Path | str) -> Iterator[Path]:
     """Yield an empty folder to fill; if the block succeeds, it replaces `path`, otherwise nothing changes.

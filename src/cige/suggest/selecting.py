@@ -92,6 +92,8 @@ class Selector:
         request: Request | None = None,
         labelled: Iterable[str] = (),
     ):
+        if settings.strategy not in STRATEGIES:
+            raise ValueError(f"given strategy={settings.strategy!r}; expected one of {', '.join(STRATEGIES)}")
         if settings.reads_doubts and finder is None:
             raise ValueError(f"strategy {settings.strategy!r} needs a model")
         self.settings = settings
@@ -144,20 +146,21 @@ class Selector:
 
     def chosen(self) -> list[Suggestion]:
         """The best `n` of the sentences read, or fewer if there are not enough."""
-        order = islice(_ORDERS[self.settings.strategy](self, self.pool.best()), self.settings.n)
+        order = islice(self._in_order(self.pool.best()), self.settings.n)
         return [
             Suggestion(c.text, c.line, rank, total(c.doubts) if self.settings.reads_doubts else None)
             for rank, c in enumerate(order, 1)
         ]
 
-    def _by_doubt(self, candidates: list[Candidate]) -> Iterator[Candidate]:
-        is_new = self._is_new()
-        return (candidate for candidate in candidates if is_new(candidate))
-
-    def _by_doubtful_stretches(self, candidates: list[Candidate]) -> Iterator[Candidate]:
-        return self._greedily(candidates, [_of_doubts(candidate) for candidate in candidates], DOUBT_SCALE, {})
-
-    def _by_content(self, candidates: list[Candidate]) -> Iterator[Candidate]:
+    def _in_order(self, candidates: list[Candidate]) -> Iterator[Candidate]:
+        """The candidates in the order in which they are chosen; only random ones may be near-duplicates."""
+        strategy = self.settings.strategy
+        if strategy == "random":
+            return iter(candidates)
+        if strategy == "uncertainty":
+            return filter(self._is_new(), candidates)
+        if strategy == "both":
+            return self._greedily(candidates, [_of_doubts(candidate) for candidate in candidates], DOUBT_SCALE, {})
         grams = [Counter(bigrams(folded(candidate.text))) for candidate in candidates]
         n_texts = Counter(gram for grams_of_text in grams for gram in grams_of_text)
         # Bigrams that occur in only one sentence are ignored, since many of them are misprints and noise.
@@ -195,14 +198,6 @@ class Selector:
             return True
 
         return is_new
-
-
-_ORDERS: dict[Strategy, Callable[[Selector, list[Candidate]], Iterator[Candidate]]] = {
-    "random": lambda _, candidates: iter(candidates),
-    "uncertainty": Selector._by_doubt,
-    "diversity": Selector._by_content,
-    "both": Selector._by_doubtful_stretches,
-}
 
 
 def _of_doubts(candidate: Candidate) -> dict[str, float]:

@@ -216,13 +216,10 @@ def user_word_trials(
         seed: seed of the random n-grams, which are substrings of the sentences but not names, and of the wrong labels.
     """
     known = getattr(ner, "read_word_labels", ())
-    names = user_words_of(sentences)
-    lists: dict[str, Sequence[str | UserWord]] = {
-        "none": [],
-        "names of the file": names,
-        "names and random n-grams": [*names, *random_ngrams(sentences, len(names), seed=seed)],
-    }
     wants_labels = bool(known) if with_labels is None else with_labels
+    names = list(map(UserWord, user_words_of(sentences)))
+    ngrams = map(UserWord, random_ngrams(sentences, len(names), seed=seed))
+    lists = {"none": [], "names of the file": names, "names and random n-grams": [*names, *ngrams]}
     if wants_labels:
         labelled = labelled_words_of(sentences, labels=labels)
         lists["names with labels"] = labelled
@@ -230,26 +227,21 @@ def user_word_trials(
         right = zip(labelled, wrong, strict=True)
         lists[f"names, {WRONG_SHARE:.0%} no labels"] = [a if a.label == b.label else UserWord(a.text) for a, b in right]
         lists[f"names, {WRONG_SHARE:.0%} wrong labels"] = wrong
+    word_labels = set()
     for name, given in (gazetteers or {}).items():
-        lists[name] = given
-        if wants_labels and any(isinstance(word, UserWord) and word.label for word in given):
-            plain = (word if isinstance(word, str) or not word.label else UserWord(word.text) for word in given)
-            lists[f"{name} without labels"] = [
-                word for word in plain if isinstance(word, str) or not reason_to_refuse_user_word(word)
-            ]
-    of_lists = {word.label for given in (gazetteers or {}).values() for word in given if isinstance(word, UserWord)}
-    word_labels = {label for label in of_lists if label is not None}
+        lists[name] = words = [UserWord(word) if isinstance(word, str) else word for word in given]
+        own_labels = {word.label for word in words if word.label is not None}
+        word_labels |= own_labels
+        if wants_labels and any(own_labels):
+            plain = (UserWord(word.text) if word.label else word for word in words)
+            lists[f"{name} without labels"] = [word for word in plain if not reason_to_refuse_user_word(word)]
     trials = []
-    for name, given in lists.items():
-        entries = [UserWord(word) if isinstance(word, str) else word for word in given]
-        words = [word.text for word in entries]
+    for name, words in lists.items():
         lexicon = copy.copy(ner.lexicon)  # shares the base words; words added to the copy do not affect the original
-        lexicon.add_entries(*entries)
-        trial = ner.with_lexicon(lexicon)
-        report = evaluate(
-            trial, sentences, labels=labels, train=train, data_labels_only=True, word_labels=word_labels
-        ).report
-        listed_names, listed_entities = share_listed(sentences, words)
+        lexicon.add_entries(*words)
+        options: dict[str, Any] = {"data_labels_only": True, "word_labels": word_labels}
+        report = evaluate(ner.with_lexicon(lexicon), sentences, labels=labels, train=train, **options).report
+        listed_names, listed_entities = share_listed(sentences, (word.text for word in words))
         trials.append(UserWordTrial(name, len(words), report, listed_names, listed_entities))
     return trials
 

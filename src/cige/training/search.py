@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from cige.engine.run_folder import differences, refuse_foreign
 from cige.errors import CigeError, RecipeError
-from cige.folders.atomic import atomic_file
+from cige.folders.atomic import atomic_write
 from cige.folders.in_use import in_use
 from cige.json_text import to_json
 from cige.recipes.recipe_file import override_pairs, read_recipe_file
@@ -82,9 +82,8 @@ def search(
             load_recipe(recipe, common | {key: value})
     refuse_foreign(folder, files_of_run=[SPACE])
     with in_use(folder, by="another search", error=RecipeError):
-        _claim(
-            folder, load_recipe(recipe, overrides), {key: list(values) for key, values in space.items()}, list(seeds)
-        )
+        listed = {key: list(values) for key, values in space.items()}
+        _claim(folder, load_recipe(recipe, overrides), listed, list(seeds))
         study = _open_study(folder)
         n_trials = min(n_trials, math.prod(len(values) for values in space.values()))
         while len(_finished(study, folder)) < n_trials:
@@ -127,9 +126,7 @@ def _claim(folder: Path, recipe: Recipe, space: Settings, seeds: list[int]) -> N
         if changed:
             raise RecipeError(f"{folder} holds another search: now {', '.join(changed)}; choose another output folder")
         return
-    with atomic_file(path) as aside:
-        facts = {"recipe": asdict(recipe), "space": space, "seeds": seeds}
-        aside.write_text(to_json(facts, indent=1), encoding="utf-8")
+    atomic_write(path, to_json({"recipe": asdict(recipe), "space": space, "seeds": seeds}, indent=1))
 
 
 def _open_study(folder: Path) -> optuna.Study:
@@ -192,7 +189,5 @@ def _write_results(trials: list[Trial], folder: Path, recipe: str | Path, common
     best = load_recipe(recipe, common | trials[0].settings)
     text = f"# best of {len(trials)} trials: dev F1 {100 * trials[0].dev_f1:.2f}\n{recipe_to_yaml(best)}"
     rows = [{"dev_f1": t.dev_f1, "folder": t.folder.name, **t.settings} for t in trials]
-    with atomic_file(folder / BEST_RECIPE) as aside:
-        aside.write_text(text, encoding="utf-8")
-    with atomic_file(folder / TRIALS) as aside:
-        aside.write_text(to_json(rows, indent=1), encoding="utf-8")
+    atomic_write(folder / BEST_RECIPE, text)
+    atomic_write(folder / TRIALS, to_json(rows, indent=1))
