@@ -22,12 +22,7 @@ from cige.recipes.recipe_file import dump_yaml, flat
 
 @dataclass(frozen=True, kw_only=True)
 class RunResult:
-    """The result of a run; subclasses add what result.json says.
-
-    Attributes:
-        folder: the folder of the run.
-        history: the records of the run.
-    """
+    """The folder and the records of a run; subclasses add what else result.json says."""
 
     folder: Path
     history: tuple[Record, ...]
@@ -127,10 +122,7 @@ def write_result(result: RunResult) -> None:
 
 
 def read_result(folder: str | Path, kind: type[R]) -> R:
-    """The result of a finished run.
-
-    Args:
-        kind: its class.
+    """The result of a finished run, which is of the class `kind`.
 
     Raises:
         CigeError: there is no result, or it is of another kind of run.

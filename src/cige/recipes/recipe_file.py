@@ -150,6 +150,7 @@ def _set(values: Settings, key: str, value: Any) -> None:
 
 
 def _plain(value: Any) -> Any:
+    """The value with lists for tuples, which YAML does not have."""
     if isinstance(value, Mapping):
         return {k: _plain(v) for k, v in value.items()}
     return [_plain(v) for v in value] if isinstance(value, (list, tuple)) else value
@@ -177,6 +178,5 @@ def _lines(values: Mapping[str, Any], origins: Mapping[str, str] | None, prefix:
 
 def _scalar(value: Any) -> str:
     """One value (or list) on one line."""
-    plain = list(value) if isinstance(value, tuple) else value
-    text = yaml.safe_dump(plain, allow_unicode=True, default_flow_style=True, width=float("inf"))
+    text = yaml.safe_dump(_plain(value), allow_unicode=True, default_flow_style=True, width=float("inf"))
     return text.removesuffix("\n").removesuffix("\n...")

@@ -31,7 +31,6 @@ class Evaluation:
     """Scores of a model on labelled sentences.
 
     Attributes:
-        report: the scores.
         seconds: time to predict all sentences.
         labels: the labels that the model reports.
         errors: the differences between gold and predicted entities, in order.
@@ -156,8 +155,6 @@ class UserWordTrial:
     """A list of user words, and the scores of a model with it.
 
     Attributes:
-        name: the name of the list; n_words: its number of words.
-        report: the scores with these user words.
         listed_names: share of the distinct names of the sentences that are in the list, 0..1.
         listed_entities: the same share for entities, where each occurrence of a name counts, 0..1.
     """

@@ -51,8 +51,6 @@ class PredictionModel(Protocol):
         lexicon: the words of its lattices, to which users add words.
         labels: entity labels, sorted.
         scheme: tag scheme of `tags`, the L tag names.
-        crf: the CRF that scores tag sequences.
-        label_facts: facts about the labels.
     """
 
     lexicon: Lexicon
