@@ -109,6 +109,13 @@ def test_another_search_in_the_folder_is_refused(recipe: Path, tmp_path: Path, t
             search(recipe, tmp_path / "s", n_trials=1, **changes)  # type: ignore[arg-type]
 
 
+def test_a_search_needs_a_trial_and_a_seed(recipe: Path, tmp_path: Path, trained: list) -> None:
+    for n_trials, seeds in ((0, (1,)), (1, ())):
+        with pytest.raises(ValueError, match="expected one trial and one seed or more"):
+            search(recipe, tmp_path / "s", n_trials=n_trials, seeds=seeds)
+    assert not trained and not (tmp_path / "s").exists()
+
+
 def test_bad_spaces_are_told_before_any_training(recipe: Path, tmp_path: Path, trained: list) -> None:
     for space, message in (
         ({"model.n_head": [2]}, "did you mean 'model.n_heads'"),

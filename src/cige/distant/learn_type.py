@@ -110,7 +110,9 @@ def learn_types(
     if n_rounds < 1:
         raise ValueError(f"given n_rounds={n_rounds}; expected 1 or more")
     folder = Path(output_dir)
-    _check_folder(folder)
+    if (folder / RECIPE).exists():  # only the folders of rounds have one
+        raise RecipeError(f"{folder} holds a training run, whose model would be replaced; give a new folder")
+    refuse_foreign(folder, files_of_run=("text1", "round1"))
     with in_use(folder, by="another run", error=RecipeError):
         base = NER.from_pretrained(start_folder(recipe.start_from))
         _check_types(lists, base)
@@ -213,12 +215,6 @@ class _RawText:
         counts = self.counts[name]
         mean = sum(self.trust[name][word] * n for word, n in counts.items()) / counts.total()
         return LearntType(name, self.n_listed[name], len(counts), counts.total(), mean, n_labelled)
-
-
-def _check_folder(folder: Path) -> None:
-    if (folder / RECIPE).exists():  # only the folders of rounds have one
-        raise RecipeError(f"{folder} holds a training run, whose model would be replaced; give a new folder")
-    refuse_foreign(folder, files_of_run=("text1", "round1"))
 
 
 def _check_types(lists: Mapping[str, Sequence[str]], base: NER) -> None:

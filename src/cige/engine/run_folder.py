@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Collection
-from dataclasses import MISSING, Field, asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -127,23 +127,20 @@ def read_result(folder: str | Path, kind: type[R]) -> R:
     Raises:
         CigeError: there is no result, or it is of another kind of run.
     """
-    path, known = Path(folder) / RESULT, {one.name: one for one in fields(kind)}
+    path, known = Path(folder) / RESULT, fields(kind)
+    required = [one.name for one in known if one.default is MISSING and one.default_factory is MISSING]
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
         history = tuple(Record(**record) for record in values.pop("history"))
     except (OSError, ValueError, TypeError, LookupError, AttributeError) as reason:
         raise CigeError(f"{path}: not the result of a finished run ({reason})") from reason
-    if others := sorted(values.keys() - known.keys()):
+    if others := sorted(values.keys() - {one.name for one in known}):
         raise CigeError(
             f"{path}: the result of another kind of run, or of a later version (it has {', '.join(others)})"
         )
-    if missing := [name for name, one in known.items() if _is_required(one) and name not in (*values, *_OF_FOLDER)]:
+    if missing := [name for name in required if name not in (*values, *_OF_FOLDER)]:
         raise CigeError(f"{path}: the result of another kind of run, or damaged (it lacks {', '.join(missing)})")
     return kind(**values, history=history, folder=Path(folder))
-
-
-def _is_required(one: Field[Any]) -> bool:
-    return one.default is MISSING and one.default_factory is MISSING
 
 
 def _first_line(path: Path) -> str:

@@ -81,8 +81,7 @@ def _read(recipe: str, extended_by: tuple[Path, ...], kind: str | None) -> Layer
         if kind is not None and kind != kind_of_recipe:
             expected = f"expected a {kind} recipe, such as {example_of(kind)}"
             raise RecipeError(f"{recipe}: this is a {kind_of_recipe} recipe; {expected}")
-        layers = layers_of(recipe)
-        whole = reduce(lambda base, layer: layer.over(base), layers[1:], layers[0])
+        whole = reduce(lambda base, layer: layer.over(base), layers_of(recipe))
         folder = None
     else:
         folder = Path(recipe).parent

@@ -113,7 +113,8 @@ class Selector:
         while block := list(islice(lines, READ_AT_ONCE)):
             n_fitting = 0
             for candidate in self._doubted(self._fitting(block)):
-                self._offer(candidate)
+                worth = total(candidate.doubts) / self._cost(candidate) if self.settings.reads_doubts else 0.0
+                self.pool.offer(worth, shuffled(candidate.key, self.settings.seed), candidate)
                 n_fitting += 1
             # Only complete blocks count; an interrupted block is read again, with the same result.
             self.n_fitting += n_fitting
@@ -135,11 +136,6 @@ class Selector:
         doubts = doubts_of(self._finder, (candidate.text for candidate in read), self._request)
         for candidate, doubts_of_text in zip(candidates, doubts, strict=True):
             yield Candidate(candidate.text, candidate.key, candidate.line, tuple(doubts_of_text))
-
-    def _offer(self, candidate: Candidate) -> None:
-        tie = shuffled(candidate.key, self.settings.seed)
-        worth = total(candidate.doubts) / self._cost(candidate) if self.settings.reads_doubts else 0.0
-        self.pool.offer(worth, tie, candidate)
 
     def _cost(self, candidate: Candidate) -> float:
         return 1.0 if self.settings.per == "sentence" else float(len(candidate.text))

@@ -96,13 +96,15 @@ def evaluate(
         request = with_silent_labels(Request.of(**options), written, ner.labels, ner.label_facts)
         if request.labels is not None and options.get("labels") is None:
             options["labels"] = sorted({*request.labels, *ner.word_labels})
-    known = reported = _labels_of(ner, options)
-    if data_labels_only and isinstance(ner, EntityFinder):
-        reported = options["labels"] = sorted(written.intersection(known))
+        known = reported = _labels_of(ner, Request.of(**options))
+        if data_labels_only:
+            reported = options["labels"] = sorted(written.intersection(known))
+    else:
+        known, reported, options = ner.labels, ner.labels, {}
     gold = map_labels([s.spans for s in sentences], labels or {}, model_labels={*known, *word_labels})
     texts = [s.text for s in sentences]
     begin = time.perf_counter()
-    predicted = list(ner.pipe(texts, batch_size=batch_size, **(options if isinstance(ner, EntityFinder) else {})))
+    predicted = list(ner.pipe(texts, batch_size=batch_size, **options))
     seconds = time.perf_counter() - begin
     report = score(
         gold,
@@ -127,11 +129,8 @@ def evaluate(
     )
 
 
-def _labels_of(ner: Finder, options: Mapping[str, Any]) -> list[str]:
-    """The labels that a finder reports, with those of user words; all labels if it is not an EntityFinder."""
-    if not isinstance(ner, EntityFinder):
-        return ner.labels
-    request = Request.of(**options)
+def _labels_of(ner: EntityFinder, request: Request) -> list[str]:
+    """The labels that a finder reports, with those of user words."""
     of_model = select(request, ner.labels, ner.label_facts, word_labels=ner.word_labels).families
     of_words = ner.word_labels.difference(ner.labels)
     return sorted({*of_model, *(of_words if request.labels is None else of_words.intersection(request.labels))})

@@ -76,6 +76,8 @@ def search(
     space = dict(read_space(TABLE_6) if space is None else space)
     if not space:
         raise RecipeError("the search space names no setting")
+    if n_trials < 1 or not seeds:
+        raise ValueError(f"given n_trials={n_trials} and seeds={list(seeds)}; expected one trial and one seed or more")
     common = dict(override_pairs(overrides))
     for key, values in space.items():  # every value must give a valid recipe, before any trial is started
         for value in values:
