@@ -121,6 +121,7 @@ def test_bad_spaces_are_told_before_any_training(recipe: Path, tmp_path: Path, t
         ({"model.n_head": [2]}, "did you mean 'model.n_heads'"),
         ({"model.n_heads": [2, "four"]}, "expected a whole number"),
         ({}, "names no setting"),
+        ({"model.n_heads": []}, "has no value for model.n_heads"),
     ):
         with pytest.raises(RecipeError, match=message):
             search(recipe, tmp_path / "s", n_trials=1, space=space)

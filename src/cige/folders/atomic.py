@@ -39,8 +39,7 @@ def atomic_file(path: Path | str) -> Iterator[Path]:
         os.replace(aside, path)
         _sync(path.parent)
     finally:
-        with suppress(FileNotFoundError):
-            aside.unlink()
+        aside.unlink(missing_ok=True)
 
 
 def atomic_write(path: Path | str, text: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 from cige.text.normalize import normalize
@@ -58,8 +59,5 @@ class NearDuplicates:
     def has(self, grams: Sequence[str]) -> bool:
         """Whether the text with these bigrams is a near-duplicate of one of the texts."""
         distinct = set(grams)
-        shared: dict[int, int] = {}
-        for gram in distinct:
-            for number in self._with.get(gram, ()):
-                shared[number] = shared.get(number, 0) + 1
+        shared = Counter(number for gram in distinct for number in self._with.get(gram, ()))
         return any(n >= NEAR * (len(distinct) + self._sizes[number] - n) for number, n in shared.items())

@@ -76,6 +76,8 @@ def search(
     space = dict(read_space(TABLE_6) if space is None else space)
     if not space:
         raise RecipeError("the search space names no setting")
+    if empty := [key for key, values in space.items() if not values]:
+        raise RecipeError(f"the search space has no value for {empty[0]}; expected one or more")
     if n_trials < 1 or not seeds:
         raise ValueError(f"given n_trials={n_trials} and seeds={list(seeds)}; expected one trial and one seed or more")
     common = dict(override_pairs(overrides))
