@@ -159,7 +159,7 @@ def _result_of(values: Any) -> CellResult:
     for name, expected in hints.items():
         if not fits(values[name], expected):
             shown = expected.__name__ if type(expected) is type else expected
-            raise CigeError(f"{name} is {to_json(values[name])[:80]}, expected {shown}")
+            raise CigeError(f"{name} is {to_json(values[name], ensure_ascii=True)[:80]}, expected {shown}")
     result = CellResult(**values)
     if problem := next(_problems(result), None):
         raise CigeError(problem)
