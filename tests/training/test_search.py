@@ -208,3 +208,12 @@ def test_a_lock_of_optuna_that_a_killed_search_left_is_removed(
     monkeypatch.setattr(time, "sleep", waits)
     search(recipe, tmp_path / "s", n_trials=2, space=SPACE)
     assert len(trained) == 2
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"recipe": 1}', '{"space": {}}'])
+def test_a_damaged_description_of_a_search_is_told(recipe: Path, tmp_path: Path, trained: list, content: str) -> None:
+    (tmp_path / "s").mkdir()
+    (tmp_path / "s" / module.SPACE).write_text(content, encoding="utf-8")
+    with pytest.raises(RecipeError, match=r"space\.json: not that of a search .*; choose another output folder"):
+        search(recipe, tmp_path / "s", n_trials=1, space=SPACE)
+    assert not trained

@@ -122,11 +122,15 @@ def read_space(path: str | Path) -> dict[str, list[Any]]:
 def _claim(folder: Path, recipe: Recipe, space: Settings, seeds: list[int]) -> None:
     path = folder / SPACE
     if path.is_file():
-        old = json.loads(path.read_text(encoding="utf-8"))
-        changed = differences(recipe_from_dict(old["recipe"]), recipe)
-        changed += [
-            f"{name} {new} (was {old[name]})" for name, new in (("space", space), ("seeds", seeds)) if old[name] != new
-        ]
+        now = {"space": space, "seeds": seeds}
+        try:
+            old = json.loads(path.read_text(encoding="utf-8"))
+            changed = differences(recipe_from_dict(old["recipe"]), recipe)
+            changed += [f"{name} {new} (was {old[name]})" for name, new in now.items() if old[name] != new]
+        except CigeError:
+            raise
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as reason:
+            raise RecipeError(f"{path}: not that of a search ({reason}); choose another output folder") from reason
         if changed:
             raise RecipeError(f"{folder} holds another search: now {', '.join(changed)}; choose another output folder")
         return
