@@ -12,8 +12,7 @@ import argparse
 from collections import defaultdict
 from pathlib import Path
 
-from names import spans_of
-from rebuild import ANSWERS
+from names import ANSWERS, spans_of
 
 
 def main() -> None:

@@ -12,8 +12,8 @@ import argparse
 from collections import Counter
 from pathlib import Path
 
-from names import TYPES, read_rows, spans_of
-from rebuild import ANSWERS, texts_of
+from names import ANSWERS, TYPES, read_rows, spans_of
+from rebuild import texts_of
 
 
 def f1(n_equal: int, n_first: int, n_second: int) -> float:

@@ -17,9 +17,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from names import checksum, read_rows
+from names import ANSWERS, checksum, read_rows
 
-ANSWERS = Path(__file__).parent / "today"
 N_BATCH = 100
 LENGTHS = range(6, 111)
 
@@ -105,7 +104,7 @@ def draw(corpus: Path, today: Path, kinds: list[str], n_lines: int, seed: int) -
         if text.replace(" ", "␣") in known or (part, number) in done:
             continue
         for kind, (_, sources, pattern) in draws.items():
-            if source in sources and (not pattern or re.search(pattern, text)):
+            if source in sources and re.search(pattern, text):
                 pools[kind].setdefault(source, []).append((part, number, text))
     total = sum(share for share, _, _ in draws.values())
     taken: set[str] = set()

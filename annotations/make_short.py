@@ -38,75 +38,18 @@ QUESTIONS = {
 DIGITS = ["{}", "电话{}", "手机号{}", "尾号{}", "订单号：{}", "QQ{}", "房间{}", "编号{}的那个", "联系方式{}谢谢"]
 PLACES = ("admin-divisions", "cldr")
 SAYS = [
-    "{}说",
-    "{}说，这次不一样",
-    "{}表示感谢",
-    "{}认为不是这样",
-    "{}称已经报警",
-    "{}指出了问题",
-    "{}空砍32分",
-    "{}飞抵现场",
-    "记者{}报道",
-]
-SAYS += [
-    "{}回应了",
-    "{}人在外地",
-    "据{}介绍",
-    "{}曾发文",
-    "{}将出席",
-    "{}率队夺冠",
-    "{}也来了",
-    "主持人{}问道",
-    "{}为此道歉",
-    "对{}来说很难",
+    *("{}说", "{}说，这次不一样", "{}表示感谢", "{}认为不是这样", "{}称已经报警", "{}指出了问题", "{}空砍32分"),
+    *("{}飞抵现场", "记者{}报道", "{}回应了", "{}人在外地", "据{}介绍", "{}曾发文", "{}将出席", "{}率队夺冠"),
+    *("{}也来了", "主持人{}问道", "{}为此道歉", "对{}来说很难"),
 ]
 SURNAMES = "王李张刘陈杨黄赵周吴徐孙朱马胡郭林何高梁郑罗宋谢唐韩曹许邓萧冯曾程蔡彭潘袁于董余苏叶吕魏蒋田杜丁沈姜"
 SURNAMES += "范江傅钟卢汪戴崔任陆廖姚方金邱夏谭韦贾邹石熊孟秦阎薛侯雷白龙段郝孔邵史毛常万顾赖武康贺严尹钱施牛洪龚"
 TRIPS = ["飞{}的航班", "去{}要签证吗", "{}天气", "我在{}", "从{}出发", "人在{}，刚下飞机", "住在{}附近"]
 LATIN_PLACES = [
-    "San Francisco",
-    "New York",
-    "Los Angeles",
-    "London",
-    "Paris",
-    "Tokyo",
-    "Singapore",
-    "Hong Kong",
-    "Las Vegas",
-]
-LATIN_PLACES += [
-    "Boston",
-    "Chicago",
-    "Seattle",
-    "Sydney",
-    "Melbourne",
-    "Toronto",
-    "Vancouver",
-    "Berlin",
-    "Munich",
-    "Milan",
-]
-LATIN_PLACES += [
-    "Barcelona",
-    "Madrid",
-    "Rome",
-    "Vienna",
-    "Zurich",
-    "Geneva",
-    "Amsterdam",
-    "Kyoto",
-    "Osaka",
-    "Seoul",
-    "Bangkok",
-]
-LATIN_PLACES += [
-    "Kuala Lumpur",
-    "Silicon Valley",
-    "Palo Alto",
-    "Santa Clara",
-    "San Diego",
-    "San Jose",
-    "New Zealand",
+    *("San Francisco", "New York", "Los Angeles", "London", "Paris", "Tokyo", "Singapore", "Hong Kong", "Las Vegas"),
+    *("Boston", "Chicago", "Seattle", "Sydney", "Melbourne", "Toronto", "Vancouver", "Berlin", "Munich", "Milan"),
+    *("Barcelona", "Madrid", "Rome", "Vienna", "Zurich", "Geneva", "Amsterdam", "Kyoto", "Osaka", "Seoul", "Bangkok"),
+    *("Kuala Lumpur", "Silicon Valley", "Palo Alto", "Santa Clara", "San Diego", "San Jose", "New Zealand"),
     "Abu Dhabi",
 ]
 

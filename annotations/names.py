@@ -11,6 +11,7 @@ import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
+ANSWERS = Path(__file__).parent / "today"  # the folder of the answer files
 TYPES = (
     *("PER", "LOC", "SCENE", "GOVERNMENT", "COMPANY", "ORG"),
     *("BRAND", "PRODUCT", "MEDICINE", "GAME", "BOOK", "VIDEO", "SONG"),

@@ -14,11 +14,9 @@ from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
-from names import Row, checksum, read_rows, spans_of
+from names import ANSWERS, Row, checksum, read_rows, spans_of
 
 from cige.data import Sentence, Span, write_sentences
-
-ANSWERS = Path(__file__).parent / "today"
 
 
 def texts_of(corpus: Path, rows: Iterable[Row]) -> dict[tuple[str, int], str]:
@@ -31,20 +29,15 @@ def texts_of(corpus: Path, rows: Iterable[Row]) -> dict[tuple[str, int], str]:
         path = corpus / f"{part}.txt.xz"
         with lzma.open(path, "rt", encoding="utf-8", newline="\n") as file:
             for number, line in enumerate(file, start=1):
-                code = lines.get(number)
                 text = line.rstrip("\n")
-                if code is not None and checksum(text) == code:
+                if number in lines and checksum(text) == lines[number]:
                     texts[part, number] = text
     return texts
 
 
 def sentences_of(rows: Iterable[Row], texts: dict[tuple[str, int], str]) -> list[Sentence]:
-    sentences = []
-    for row in rows:
-        text = texts.get((row.part, row.line))
-        if text is not None:
-            sentences.append(Sentence(text, tuple(Span(*span) for span in spans_of(text, row.names))))
-    return sentences
+    found = [(texts[row.part, row.line], row.names) for row in rows if (row.part, row.line) in texts]
+    return [Sentence(text, tuple(Span(*span) for span in spans_of(text, names))) for text, names in found]
 
 
 def main() -> None:
@@ -55,17 +48,12 @@ def main() -> None:
     rows = {path.stem: read_rows(path) for path in sorted(ANSWERS.glob("*.tsv")) if path.stem != "again"}
     texts = texts_of(args.corpus, [row for part in rows.values() for row in part])
     args.output.mkdir(parents=True, exist_ok=True)
-    parts = {
-        "dev": rows.get("dev", []),
-        "train": [row for name, part in rows.items() if name != "dev" for row in part],
-    }
-    for name, part in parts.items():
+    dev, train = rows.pop("dev", []), [row for part in rows.values() for row in part]
+    for name, part in (("dev", dev), ("train", train)):
         sentences = sentences_of(part, texts)
         write_sentences(args.output / f"{name}.bmes", sentences)
-        n_names = sum(len(sentence.spans) for sentence in sentences)
-        print(
-            f"{name}.bmes: {len(sentences):,} sentences, {n_names:,} names; {len(part) - len(sentences)} rows left out"
-        )
+        n_names, n_lost = sum(len(sentence.spans) for sentence in sentences), len(part) - len(sentences)
+        print(f"{name}.bmes: {len(sentences):,} sentences, {n_names:,} names; {n_lost} rows left out")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ A benchmark is a module of benchmarks/speed, benchmarks/accuracy or benchmarks/s
             can hold, or yields the result again and again as it grows, or the rows of its first table.
   TABLES    key of the result -> title of the table that shows its rows; the title may name other keys in braces.
   FLAT      whether machine and versions stand beside the other keys, and not under "environment".
-  failed    says of a result whether the command ends with 1.
+  failed    says of a result whether the command ends with 1; by default it does if the result counts `faults`.
 """
 
 import ast
@@ -53,11 +53,12 @@ def run(name: str, path: Path, argv: Sequence[str]) -> int:
     module = import_module(".".join(parts))
     tables: dict[str, str] = getattr(module, "TABLES", {})
     parser = parser_of(module.bench, prog=f"python -m benchmarks {name}", description=module.__doc__)
-    if inspect.signature(module.bench).return_annotation is not None and "json" not in options_of(module.bench):
+    options = options_of(module.bench)
+    if inspect.signature(module.bench).return_annotation is not None and "json" not in options:
         parser.add_argument("--json", metavar="FILE", help="write the result to this file")
     given = vars(parser.parse_args(argv))
-    file = given.get("json") if "json" in options_of(module.bench) else given.pop("json", None)
-    asked = {key: given.get(key, default) for key, default in options_of(module.bench).items()}
+    file = given.get("json") if "json" in options else given.pop("json", None)
+    asked = options | given
     if "threads" in asked:
         measure.use_threads(asked["threads"])
     environment = measure.environment(
@@ -80,7 +81,7 @@ def run(name: str, path: Path, argv: Sequence[str]) -> int:
     for key, title in tables.items():
         if shown := result.get(key):
             measure.report(title.format_map(result), [shown] if isinstance(shown, Mapping) else shown)
-    return int(hasattr(module, "failed") and module.failed(result))
+    return int(module.failed(result) if hasattr(module, "failed") else result.get("faults", 0) > 0)
 
 
 def main(argv: Sequence[str]) -> int:

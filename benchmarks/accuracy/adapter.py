@@ -40,16 +40,11 @@ RECIPES = {"Lattice-BERT": "pretrain/cpu_tiny", "BERT-our": "pretrain/cpu_tiny_b
 
 @dataclass(frozen=True)
 class Settings:
-    """What is compared.
+    """What is compared, as the options of `bench` say it.
 
     Attributes:
-        shards, data: folders of the text of pre-training and of the tasks; vectors: the file of word vectors.
-        changes: settings that differ from those of RECIPES.
-        layers: the layers after which adapters read words.
-        residual: how they add words (see nn/lexicon_adapter.py).
-        random_vectors: whether adapters with random vectors of the same words and lengths are compared too.
-        tasks: names of tasks; tuning: settings that differ from those of their recipes.
-        n_seeds: fine-tuning runs of each model on each task.
+        changes: settings that differ from those of RECIPES; tuning: that differ from those of the tasks' recipes.
+        residual: how adapters add words (see nn/lexicon_adapter.py).
     """
 
     shards: Path

@@ -20,6 +20,7 @@ from benchmarks.parts import programs
 from cige.data.reading import read_sentences
 from cige.data.registry import DATASETS, load_split
 from cige.data.sentence import Sentence, Span
+from cige.drawing.figures import markdown_table
 from cige.entities.scores import score
 from cige.errors import CigeError
 
@@ -132,6 +133,5 @@ def as_markdown(rows: Sequence[Mapping[str, Any]]) -> str:
         ("characters per second", lambda row: f"{row['chars_per_second']:,}"),
     ):
         cells = [[name, *(shown(found[name, p]) if (name, p) in found else "" for p in names)] for name in sets]
-        lines = [[title, *names], ["---"] * (1 + len(names)), *cells]
-        tables.append("".join(f"| {' | '.join(line)} |\n" for line in lines))
-    return "\n".join(tables)
+        tables.append(markdown_table([title, *names], cells))
+    return "\n\n".join(tables) + "\n"

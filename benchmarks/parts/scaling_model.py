@@ -54,11 +54,6 @@ class Waits:
     def total(self) -> float:
         return sum(getattr(self, field.name) for field in fields(self))
 
-    @property
-    def first(self) -> str:
-        """What takes the most seconds besides passes: the resource that saturates first."""
-        return max((f.name for f in fields(self) if f.name != "compute"), key=lambda name: getattr(self, name))
-
     def until(self, what: str, now: float, then: float) -> float:
         """Wait from now until then; returns when that is over."""
         setattr(self, what, getattr(self, what) + max(0.0, then - now))

@@ -4,7 +4,6 @@ A target takes bytes and ends well, or with a CigeError, which is how a user lea
 raises is a fault of cige, and so is an answer that breaks what the function promises.
 """
 
-import hashlib
 import importlib.util
 import json
 import random
@@ -18,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.parts import odd_files
+from benchmarks.parts.folder_changes import MANIFEST, sign
 from benchmarks.parts.odd_files import TEXT
 from benchmarks.parts.odd_texts import check_message
 from cige.data.documents.document import Document, ReadingOptions
@@ -230,17 +230,14 @@ def _vectors(path: Path) -> Target:
 
 
 def _lexicon(sound: Path) -> Target:
-    """One file of a lexicon folder is damaged, and the manifest knows of it: else its checksum tells at once."""
+    """One file of a lexicon folder is damaged, and the manifest is signed again: else a checksum tells at once."""
     copy, content = sound.parent.with_name(f"lexicon-{sound.name}"), sound.read_bytes()
     odd = content.replace(b"fingerprint", b"fingerprin\\u0074s"), content.replace(b"true", b"7")
     shutil.copytree(sound.parent, copy)
 
     def read() -> None:
-        if sound.name != "manifest.json":
-            damaged = (copy / sound.name).read_bytes()
-            manifest = json.loads((sound.parent / "manifest.json").read_text(encoding="utf-8"))
-            manifest["files"][sound.name] = {"bytes": len(damaged), "sha256": hashlib.sha256(damaged).hexdigest()}
-            (copy / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+        if sound.name != MANIFEST:
+            sign(copy)
         lexicon = Lexicon.load(copy)
         for start, end, number in lexicon.match(TEXT):
             assert normalize(TEXT)[start:end] == lexicon.word(number)

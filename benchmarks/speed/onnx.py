@@ -7,12 +7,9 @@ Where there is a GPU: --device cuda --no-literal --no-f1 measures PyTorch on it 
 """
 
 import tempfile
-import time
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from statistics import median
 from typing import Annotated, Any
 
 from benchmarks.measure import in_turns, seconds_of
@@ -112,33 +109,21 @@ def speeds(
 
 def stages(ner: NER, texts: Sequence[str], *, batch_size: int, n_rounds: int) -> dict[str, float]:
     """Milliseconds a sentence of each stage, the median of the rounds."""
-    model = ner.model
-    rounds: list[Counter[str]] = []
-    for _ in range(n_rounds + 1):
-        spent: Counter[str] = Counter()
-        clock = time.perf_counter()
-
-        def since(stage: str, spent: Counter[str] = spent) -> None:
-            nonlocal clock
-            spent[stage] += time.perf_counter() - clock
-            clock = time.perf_counter()
-
-        snapshot = ner.lexicon.snapshot()
-        lattices = [part.lattice for text in texts for part in read_windows(text, snapshot)]
-        since("match and lattice")
-        for chosen in batches_by_size(lattices, batch_size=batch_size):
-            batch = [lattices[k] for k in chosen]
-            encoded = [model.vocabulary.encode(lattice) for lattice in batch]
-            since("rows of the tables")
-            pad_lattices(encoded)
-            since("padding")
-            emissions = model.emissions(batch)
-            since("network")
-            decode_spans(model, emissions, batch)
-            since("CRF")
-        spent["network"] -= spent["rows of the tables"] + spent["padding"]  # `emissions` does both again
-        rounds.append(spent)
-    return {stage: median(r[stage] for r in rounds[1:]) / len(texts) * 1e3 for stage in rounds[0]}
+    model, snapshot = ner.model, ner.lexicon.snapshot()
+    lattices = [part.lattice for text in texts for part in read_windows(text, snapshot)]
+    batches = [[lattices[k] for k in cut] for cut in batches_by_size(lattices, batch_size=batch_size)]
+    rows = [[model.vocabulary.encode(lattice) for lattice in batch] for batch in batches]
+    emissions = [model.emissions(batch) for batch in batches]
+    ways: dict[str, Callable[[], Any]] = {
+        "match and lattice": lambda: [read_windows(text, snapshot) for text in texts],
+        "rows of the tables": lambda: [model.vocabulary.encode(lattice) for batch in batches for lattice in batch],
+        "padding": lambda: [pad_lattices(of_batch) for of_batch in rows],
+        "network": lambda: [model.emissions(batch) for batch in batches],
+        "CRF": lambda: [decode_spans(model, *pair) for pair in zip(emissions, batches, strict=True)],
+    }
+    spent = {name: t.clock / len(texts) * 1e3 for name, t in in_turns(ways, n_rounds=n_rounds).items()}
+    spent["network"] -= spent["rows of the tables"] + spent["padding"]  # `emissions` does both again
+    return spent
 
 
 def scores(ners: dict[str, NER], sentences: Sequence[Sentence], labels: dict[str, str]) -> dict[str, float]:

@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -58,19 +58,14 @@ def bench(
 
 
 @contextmanager
-def server(workers: int, *, nice: int = 0, options: Sequence[str] = ()) -> Iterator[tuple[str, float]]:
-    """A server on a free port, and how many seconds it took to be ready.
-
-    Args:
-        nice: how much lower its priority is than that of this program.
-        options: more of `cige serve`.
-    """
+def server(workers: int, *, nice: int = 0) -> Iterator[tuple[str, float]]:
+    """A server on a free port, and how many seconds it took to be ready; its priority is lower by `nice`."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port = found.getsockname()[1]
     started = time.perf_counter()
     command = ["nice", "-n", str(nice), sys.executable, "-m", "cige", "serve", "--port", str(port)]
-    process = subprocess.Popen([*command, "--workers", str(workers), *options], stderr=subprocess.DEVNULL)
+    process = subprocess.Popen([*command, "--workers", str(workers)], stderr=subprocess.DEVNULL)
     try:
         while True:
             try:

@@ -85,12 +85,8 @@ def measured(n_words: int, n_rounds: int, from_file: bool) -> dict[str, Any]:
         "with_call": lambda: [ner(text, words=own) for text in texts],
     }
     took = {name: timing.processor for name, timing in in_turns(ways, n_rounds=n_rounds).items()}
-    row = {
-        "words": n_words,
-        "from": "file" if from_file else "dict",
-        "added_s": added[0],
-        "added_processor_s": added[1],
-    }
+    row = {"words": n_words, "from": "file" if from_file else "dict"}
+    row |= dict(zip(("added_s", "added_processor_s"), added, strict=True))
     row |= {"resident_mb": memory, "one_more_ms": 1e3 * first, "mean_of_1000_more_ms": 1e3 * fmean(more)}
     row |= {"slowest_more_ms": 1e3 * max(more), "relabelled_ms": 1e3 * relabelled, "removed_ms": 1e3 * removed}
     row |= {"predict_ms": 1e3 * took["plain"] / len(texts), "with_words_x": took["with"] / took["plain"]}

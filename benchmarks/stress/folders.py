@@ -83,10 +83,6 @@ def bench(
     return None
 
 
-def failed(result: dict[str, Any]) -> bool:
-    return result["faults"] > 0
-
-
 def corpus() -> list[tuple[str, Callable[[Path], None]]]:
     """(name, change of a copy of the folder `flat`) of the folders of tests/helpers/crafted_folders.py."""
     import crafted_folders as crafted

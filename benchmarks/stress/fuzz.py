@@ -60,10 +60,6 @@ def bench(
         return {"faults": guided(chosen, options) if atheris else fuzz(chosen, seconds, seed, faults)}
 
 
-def failed(result: dict[str, Any]) -> bool:
-    return result["faults"] > 0
-
-
 def next_input(target: "Target", others: Sequence[bytes], rng: random.Random) -> bytes:
     """A seed that is damaged by chance, or odd input of the right form, which may be damaged too."""
     if target.made is not None and rng.random() < 0.6:

@@ -55,6 +55,12 @@ def run(hub, tmp_path_factory):
     return run_code
 
 
+def test_a_text_in_place_of_a_model_is_no_model():
+    with pytest.raises(ModelError, match="expected a model folder") as told:
+        model_folder("李明从北京到上海。" * 40)
+    assert len(str(told.value)) < 300 or os.name == "nt"
+
+
 def test_a_model_is_pushed_and_fetched_whole(run):
     pushed = run(PUSH)
     assert pushed.returncode == 0, pushed.stderr

@@ -35,6 +35,7 @@ def test_a_result_comes_back_as_it_was_written(tmp_path: Path) -> None:
         ({"seed": 1.5}, "seed is 1.5, expected int"),
         ({"counts": [[1, 2]]}, "counts is"),
         ({"counts": [[1, 2, -1]]}, "counts is"),
+        ({"counts": [["\u2028"]]}, 'counts is [["\\u2028"]], expected list'),  # in one line
         *(({"repeated": places}, "repeated is not a list of sentences") for places in ([7, 0], [0, 0], [-1], [200])),
         ({"counts": [[1, 1, 2]]}, "counts is"),
         ({"counts": [[10**30, 10**30, 1]]}, "counts is"),

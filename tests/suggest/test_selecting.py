@@ -172,6 +172,11 @@ def test_a_strategy_that_doubts_needs_a_model():
         Selector(Settings(3))
 
 
+def test_an_unknown_strategy_is_an_error_at_once():
+    with pytest.raises(ValueError, match="given strategy='best'; expected one of both, uncertainty, diversity, random"):
+        Selector(Settings(3, strategy="best"))  # type: ignore[arg-type]
+
+
 def test_both_bounds_of_the_length_belong_to_it():
     texts = ["一" * n for n in range(1, 7)]
     chosen = selected(texts, n=9, strategy="random", min_chars=2, max_chars=4)

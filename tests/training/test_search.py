@@ -109,11 +109,19 @@ def test_another_search_in_the_folder_is_refused(recipe: Path, tmp_path: Path, t
             search(recipe, tmp_path / "s", n_trials=1, **changes)  # type: ignore[arg-type]
 
 
+def test_a_search_needs_a_trial_and_a_seed(recipe: Path, tmp_path: Path, trained: list) -> None:
+    for n_trials, seeds in ((0, (1,)), (1, ())):
+        with pytest.raises(ValueError, match="expected one trial and one seed or more"):
+            search(recipe, tmp_path / "s", n_trials=n_trials, seeds=seeds)
+    assert not trained and not (tmp_path / "s").exists()
+
+
 def test_bad_spaces_are_told_before_any_training(recipe: Path, tmp_path: Path, trained: list) -> None:
     for space, message in (
         ({"model.n_head": [2]}, "did you mean 'model.n_heads'"),
         ({"model.n_heads": [2, "four"]}, "expected a whole number"),
         ({}, "names no setting"),
+        ({"model.n_heads": []}, "has no value for model.n_heads"),
     ):
         with pytest.raises(RecipeError, match=message):
             search(recipe, tmp_path / "s", n_trials=1, space=space)
@@ -200,3 +208,12 @@ def test_a_lock_of_optuna_that_a_killed_search_left_is_removed(
     monkeypatch.setattr(time, "sleep", waits)
     search(recipe, tmp_path / "s", n_trials=2, space=SPACE)
     assert len(trained) == 2
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"recipe": 1}', '{"space": {}}'])
+def test_a_damaged_description_of_a_search_is_told(recipe: Path, tmp_path: Path, trained: list, content: str) -> None:
+    (tmp_path / "s").mkdir()
+    (tmp_path / "s" / module.SPACE).write_text(content, encoding="utf-8")
+    with pytest.raises(RecipeError, match=r"space\.json: not that of a search .*; choose another output folder"):
+        search(recipe, tmp_path / "s", n_trials=1, space=SPACE)
+    assert not trained

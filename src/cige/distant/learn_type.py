@@ -35,7 +35,7 @@ from cige.engine.run_folder import RECIPE, refuse_foreign
 from cige.entities.entity import Entity
 from cige.entities.label_facts import LabelFacts, learn_max_lengths
 from cige.errors import DataError, LexiconError, ModelError, RecipeError
-from cige.folders.atomic import atomic_file
+from cige.folders.atomic import atomic_write
 from cige.folders.in_use import in_use, is_main_process
 from cige.json_text import to_json
 from cige.lexicon.user_word import RESERVED_LABELS
@@ -109,8 +109,10 @@ def learn_types(
         raise ModelError("learning types needs a model to start from; the recipe has no start_from")
     if n_rounds < 1:
         raise ValueError(f"given n_rounds={n_rounds}; expected 1 or more")
-    _check_folder(Path(output_dir))
     folder = Path(output_dir)
+    if (folder / RECIPE).exists():  # only the folders of rounds have one
+        raise RecipeError(f"{folder} holds a training run, whose model would be replaced; give a new folder")
+    refuse_foreign(folder, files_of_run=("text1", "round1"))
     with in_use(folder, by="another run", error=RecipeError):
         base = NER.from_pretrained(start_folder(recipe.start_from))
         _check_types(lists, base)
@@ -175,9 +177,8 @@ class _RawText:
         snapshot = base.lexicon.snapshot()
         windows = dict.fromkeys(part.lattice.text for text in texts for part in read_windows(text, snapshot))
         if len(windows) < 2:
-            raise DataError(
-                f"the text has {len(windows)} different lines or sentences; expected raw text to learn from"
-            )
+            expected = "expected raw text to learn from"
+            raise DataError(f"the text has {len(windows)} different lines or sentences; {expected}")
         matcher = ListMatcher(snapshot, lists)
         words = [matcher.words(window) for window in windows]
         band = bands_of(base.lexicon)
@@ -216,21 +217,13 @@ class _RawText:
         return LearntType(name, self.n_listed[name], len(counts), counts.total(), mean, n_labelled)
 
 
-def _check_folder(folder: Path) -> None:
-    if (folder / RECIPE).exists():  # only the folders of rounds have one
-        raise RecipeError(f"{folder} holds a training run, whose model would be replaced; give a new folder")
-    refuse_foreign(folder, files_of_run=("text1", "round1"))
-
-
 def _check_types(lists: Mapping[str, Sequence[str]], base: NER) -> None:
     if not lists:
         raise DataError("no type to learn; expected a type and a list of words")
     for name in lists:
         if not name or name != name.strip() or {EITHER, DOUBT} & set(name) or name in RESERVED_LABELS:
-            expected = (
-                f"expected a name such as GADGET, without {EITHER} and {DOUBT}, and not {' or '.join(RESERVED_LABELS)}"
-            )
-            raise DataError(f"the type {name!r}: {expected}")
+            expected = f"a name such as GADGET, without {EITHER} and {DOUBT}, and not {' or '.join(RESERVED_LABELS)}"
+            raise DataError(f"the type {name!r}: expected {expected}")
         if name in base.labels:
             raise ModelError(
                 f"the model finds {name} already (it knows {', '.join(base.labels)}); call the new type by another "
@@ -302,8 +295,7 @@ def _with_sentences(
     }
     content = to_json({"parents": dict(base.label_facts.parents), "sources": {_SOURCE: facts}}, indent=1)
     types = folder.absolute() / f"types-{_digest(content)}.json"
-    with atomic_file(types) as aside:
-        aside.write_text(content, "utf-8")
+    atomic_write(types, content)
     n_held_out = min(_MAX_HELD_OUT, max(1, len(sentences) // 20))
     source = SourceConfig(train=str(path), n_held_out=n_held_out)
     return replace(recipe, data=replace(recipe.data, types=str(types), sources={_SOURCE: source}))

@@ -29,8 +29,9 @@ from cige.json_text import JsonObject, to_json
 
 T = TypeVar("T")
 
-PREFIX = "checkpoint-"
+PREFIX, VALUES = "checkpoint-", "state.json"
 _VERSION, _HISTORY = 2, "history.json"
+_PATIENCE = 1800.0  # seconds for which the first process waits for the parts of the others
 
 
 def trained_weights(model: nn.Module) -> dict[str, Tensor]:
@@ -140,10 +141,6 @@ def reporting_write_errors(path: Path) -> Iterator[None]:
         ) from reason
 
 
-VALUES = "state.json"
-_PATIENCE = 1800.0  # seconds for which the first process waits for the parts of the others
-
-
 class CheckpointWriter:
     """Writes one checkpoint after the other: each process its part of the state, and the first one the rest.
 
@@ -185,19 +182,18 @@ class CheckpointWriter:
         tensors: dict[str, Tensor] = {}
         rest = to_json(flatten(values, "run", tensors), ensure_ascii=True)
         part = own_part(tensors, self._rank, self._n_processes, copy=self._in_background)
-        state_part = part_name(self._rank, self._n_processes)
-        held = deepcopy(state)
+        names = [part_name(rank, self._n_processes) for rank in range(self._n_processes)]
+        own, held = names[self._rank], deepcopy(state)
 
         def work() -> None:
             if self._rank:
-                with reporting_write_errors(parts / state_part):
-                    part.write(parts / state_part)
+                with reporting_write_errors(parts / own):
+                    part.write(parts / own)
                 return
             with new_checkpoint(self._folder, held.step, held, origin=self._origin, n_kept=self._n_kept) as aside:
-                part.write(aside / state_part)
+                part.write(aside / own)
                 (aside / VALUES).write_text(rest, encoding="utf-8")
-                for rank in range(1, self._n_processes):
-                    name = part_name(rank, self._n_processes)
+                for name in names[1:]:
                     _wait_for(parts / name)
                     os.replace(parts / name, aside / name)
             shutil.rmtree(parts, ignore_errors=True)

@@ -66,7 +66,7 @@ def finish_updates(optimizer: torch.optim.Optimizer) -> None:
 @torch.no_grad()
 def clip_gradients(parameters: Iterable[nn.Parameter], config: OptimizerConfig) -> Tensor:
     """Clip the gradient in place; returns its norm before clipping."""
-    values = [_values(p) for p in parameters if p.grad is not None]
+    values = [_gradient_values(p) for p in parameters if p.grad is not None]
     norm = whole(nn.utils.get_total_norm(values))
     gradients = [values_of(gradient) for gradient in values]
     if config.clip_norm is not None:
@@ -77,7 +77,7 @@ def clip_gradients(parameters: Iterable[nn.Parameter], config: OptimizerConfig) 
     return norm
 
 
-def _values(parameter: nn.Parameter) -> Tensor:
+def _gradient_values(parameter: nn.Parameter) -> Tensor:
     """The values of the gradient, with each row once."""
     assert parameter.grad is not None
     if not parameter.grad.is_sparse:

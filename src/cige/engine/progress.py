@@ -22,13 +22,8 @@ class ProgressBar:
 
     def __init__(self, name: str, n_steps: int, *, is_shown: bool = True):
         self._console = Console(stderr=True, quiet=not is_shown)
-        columns = (
-            "{task.description}",
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(),
-            "{task.fields[scores]}",
-        )
+        about, scores = "{task.description}", "{task.fields[scores]}"
+        columns = about, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), scores
         self._bar = TerminalProgress(*columns, console=self._console, is_shown=is_shown, refresh_per_second=2)
         self._task = self._bar.add_task(escape(name), total=n_steps, scores="")
         self._name = name

@@ -93,40 +93,26 @@ def run(
             held.enter_context(in_use(folder, by="another run", error=RecipeError))
             claim(folder, recipe, seed=seed, resume=resume, load=kind.load)
         accelerator.wait_for_everyone()
-        return _train(kind, begin, folder, accelerator, seed=seed, show_progress=show_progress, stop_at=stop_at)
-
-
-def _train(
-    kind: RunKind[R],
-    begin: Callable[[Accelerator], Training[R]],
-    folder: Path,
-    accelerator: Accelerator,
-    *,
-    seed: int,
-    show_progress: bool,
-    stop_at: float,
-) -> R | None:
-    """Return the result of a finished run in the folder, or else train; the folder is claimed."""
-    if (folder / RESULT).is_file():
-        finished = read_result(folder, kind.result)
-        kind.check_finished(finished)
-        return finished
-    training = begin(accelerator)
-    trainer = Trainer(
-        training.network,
-        training.config,
-        accelerator=accelerator,
-        folder=folder,
-        origin=training.origin,
-        seed=seed,
-        show_progress=show_progress,
-    )
-    trainer.resume()
-    for number, objective in enumerate(training.objectives):
-        if not trainer.run(objective, stop_at=stop_at):
-            return None
-        training.after(trainer, number)
-    result = training.finish(trainer)
-    if accelerator.is_main_process:
-        write_result(result)
-    return of_first_process(result, accelerator)
+        if (folder / RESULT).is_file():
+            finished = read_result(folder, kind.result)
+            kind.check_finished(finished)
+            return finished
+        training = begin(accelerator)
+        trainer = Trainer(
+            training.network,
+            training.config,
+            accelerator=accelerator,
+            folder=folder,
+            origin=training.origin,
+            seed=seed,
+            show_progress=show_progress,
+        )
+        trainer.resume()
+        for number, objective in enumerate(training.objectives):
+            if not trainer.run(objective, stop_at=stop_at):
+                return None
+            training.after(trainer, number)
+        result = training.finish(trainer)
+        if accelerator.is_main_process:
+            write_result(result)
+        return of_first_process(result, accelerator)

@@ -51,7 +51,6 @@ class RunConfig:
 
         Args:
             settings: a recipe with the sections `training` (a TrainingConfig), `optimizer`, `schedule`, `checkpoints`.
-            others: the other attributes.
         """
         training = settings.training
         return cls(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Collection
-from dataclasses import MISSING, Field, asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,7 +14,7 @@ from cige.engine.devices import is_restart
 from cige.engine.history import Record
 from cige.engine.progress import CURVES
 from cige.errors import CigeError, RecipeError
-from cige.folders.atomic import atomic_file
+from cige.folders.atomic import atomic_write
 from cige.folders.hub import RUN_MODEL
 from cige.json_text import to_json
 from cige.recipes.recipe_file import dump_yaml, flat
@@ -22,12 +22,7 @@ from cige.recipes.recipe_file import dump_yaml, flat
 
 @dataclass(frozen=True, kw_only=True)
 class RunResult:
-    """The result of a run; subclasses add what result.json says.
-
-    Attributes:
-        folder: the folder of the run.
-        history: the records of the run.
-    """
+    """The folder and the records of a run; subclasses add what else result.json says."""
 
     folder: Path
     history: tuple[Record, ...]
@@ -77,8 +72,7 @@ def claim(folder: Path, recipe: Any, *, seed: int, resume: bool, load: Callable[
         (folder / name).unlink(missing_ok=True)
     for made in (MODEL, SHORT_MODEL, CURVES):
         shutil.rmtree(folder / made, ignore_errors=True)
-    with atomic_file(path) as aside:
-        aside.write_text(f"{_SEED}{seed}\n{dump_yaml(recipe)}", encoding="utf-8")
+    atomic_write(path, f"{_SEED}{seed}\n{dump_yaml(recipe)}")
 
 
 def refuse_foreign(folder: Path, *, files_of_run: Collection[str] = ()) -> None:
@@ -121,38 +115,32 @@ def result_values(result: RunResult) -> dict[str, object]:
 def write_result(result: RunResult) -> None:
     """Write the result of a finished run with its records, and delete what only an unfinished run needs."""
     folder, records = result.folder, [asdict(record) for record in result.history]
-    with reporting_write_errors(folder), atomic_file(folder / RESULT) as aside:
-        aside.write_text(to_json(result_values(result) | {"history": records}, indent=1), encoding="utf-8")
+    with reporting_write_errors(folder):
+        atomic_write(folder / RESULT, to_json(result_values(result) | {"history": records}, indent=1))
     discard_checkpoints(folder)
     (folder / BEST).unlink(missing_ok=True)
 
 
 def read_result(folder: str | Path, kind: type[R]) -> R:
-    """The result of a finished run.
-
-    Args:
-        kind: its class.
+    """The result of a finished run, which is of the class `kind`.
 
     Raises:
         CigeError: there is no result, or it is of another kind of run.
     """
-    path, known = Path(folder) / RESULT, {one.name: one for one in fields(kind)}
+    path, known = Path(folder) / RESULT, fields(kind)
+    required = [one.name for one in known if one.default is MISSING and one.default_factory is MISSING]
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
         history = tuple(Record(**record) for record in values.pop("history"))
     except (OSError, ValueError, TypeError, LookupError, AttributeError) as reason:
         raise CigeError(f"{path}: not the result of a finished run ({reason})") from reason
-    if others := sorted(values.keys() - known.keys()):
+    if others := sorted(values.keys() - {one.name for one in known}):
         raise CigeError(
             f"{path}: the result of another kind of run, or of a later version (it has {', '.join(others)})"
         )
-    if missing := [name for name, one in known.items() if _is_required(one) and name not in (*values, *_OF_FOLDER)]:
+    if missing := [name for name in required if name not in (*values, *_OF_FOLDER)]:
         raise CigeError(f"{path}: the result of another kind of run, or damaged (it lacks {', '.join(missing)})")
     return kind(**values, history=history, folder=Path(folder))
-
-
-def _is_required(one: Field[Any]) -> bool:
-    return one.default is MISSING and one.default_factory is MISSING
 
 
 def _first_line(path: Path) -> str:

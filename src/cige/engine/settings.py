@@ -5,7 +5,7 @@ Every recipe has them as the sections `optimizer`, `schedule`, `batches` and `ch
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -151,12 +151,13 @@ def learning_rate_factor(
     return factor
 
 
-def warmup_problems(config: ScheduleConfig, *, n_steps: int | None = None, n_epochs: int | None = None) -> list[str]:
+def warmup_problems(
+    config: ScheduleConfig, *, n_steps: int | None = None, n_epochs: int | None = None
+) -> Iterator[str]:
     """The problems of a warm-up, if any, given the length of the run in steps or (if `n_epochs` is not None) epochs."""
     amount, unit = parse_span(config.warmup) or (0.0, "")
-    if unit == "epochs" and n_epochs is None:
-        return [f"schedule.warmup is {config.warmup!r}, but the run is measured in steps; expected steps or %"]
     most = {"%": 100, "epochs": n_epochs, "steps": n_steps}.get(unit)
-    return (
-        [f"schedule.warmup is {config.warmup!r}, expected at most {most:,} {unit}"] if amount > (most or amount) else []
-    )
+    if unit == "epochs" and n_epochs is None:
+        yield f"schedule.warmup is {config.warmup!r}, but the run is measured in steps; expected steps or %"
+    elif most and amount > most:
+        yield f"schedule.warmup is {config.warmup!r}, expected at most {most:,} {unit}"

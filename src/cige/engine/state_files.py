@@ -100,7 +100,7 @@ class StateFiles:
 
     def __init__(self, folder: Path):
         self._places: dict[str, list[tuple[int, Path]]] = {}
-        self.shapes: dict[str, torch.Size] = {}  # of the whole tensors
+        self.shapes: dict[str, torch.Size] = {}
         paths = sorted(folder.glob(_GLOB))
         expected = paths[0].stem.rpartition("-")[2] if paths else "1"
         # Names are not made for a number of files that are not there, which may be any.

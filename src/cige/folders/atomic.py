@@ -39,8 +39,13 @@ def atomic_file(path: Path | str) -> Iterator[Path]:
         os.replace(aside, path)
         _sync(path.parent)
     finally:
-        with suppress(FileNotFoundError):
-            aside.unlink()
+        aside.unlink(missing_ok=True)
+
+
+def atomic_write(path: Path | str, text: str) -> None:
+    """Write a text file in UTF-8, as `atomic_file` does."""
+    with atomic_file(path) as aside:
+        aside.write_text(text, encoding="utf-8")
 
 
 def write_atomically(path: Path | str, text: str) -> None:

@@ -61,9 +61,14 @@ def model_folder(path_or_hub_id: str | PathLike[str] | None = None, **hub_option
     if not str(path_or_hub_id):
         raise ModelError("the name of the model is empty; expected a model folder or a hub id such as owner/name")
     folder = Path(path_or_hub_id)
+    try:
+        is_there = folder.exists()
+    except OSError as reason:  # such as a text in place of a name, which is too long for one
+        expected = "expected a model folder, or a hub id such as owner/name"
+        raise ModelError(f"{name:.80}: {reason.strerror or reason}; {expected}") from reason
     if folder.is_file():
         raise ModelError(f"{folder}: a file; expected the folder of a model, or a hub id such as owner/name")
-    if folder.exists():
+    if is_there:
         of_run = folder / RUN_MODEL
         return of_run if (of_run / MANIFEST).is_file() and not (folder / MANIFEST).exists() else folder
     if not _HUB_ID.fullmatch(str(path_or_hub_id)):

@@ -13,7 +13,7 @@ from threading import Thread
 from typing import Any, TypedDict
 
 from cige.errors import CigeError, LexiconError, ModelError
-from cige.folders.atomic import atomic_file, atomic_folder, is_there
+from cige.folders.atomic import atomic_folder, atomic_write, is_there
 from cige.folders.kinds import find_kind
 from cige.json_text import JsonObject, to_json
 
@@ -51,7 +51,7 @@ def entry_of(path: Path) -> FileEntry:
     if not path.is_dir():
         return {"bytes": path.stat().st_size, "sha256": sha256(path)}
     try:
-        listing = dict(_listed_files(_read(path), path, CigeError))
+        listing = _listed_files(_read(path), path, CigeError)
         n_bytes = sum(entry["bytes"] for entry in listing.values())
     except (CigeError, OSError, ValueError, TypeError, AttributeError, RecursionError):
         files = sorted(file for file in path.rglob("*") if file.is_file())
@@ -64,10 +64,7 @@ def entry_of(path: Path) -> FileEntry:
 
 def update_manifest(folder: Path, **facts: Any) -> None:
     """Replace some of the facts in the manifest of a folder, which was checked before; the list of files is kept."""
-    path = folder / MANIFEST
-    changed = _read(folder) | facts
-    with atomic_file(path) as aside:
-        aside.write_text(to_json(changed, indent=1, sort_keys=True), encoding="utf-8")
+    atomic_write(folder / MANIFEST, to_json(_read(folder) | facts, indent=1, sort_keys=True))
 
 
 def read_manifest(
@@ -106,8 +103,8 @@ def read_manifest(
     listed = _listed_files(facts, folder, error)
     if (odd := _device_or_pipe(folder)) is not None:
         raise error(f"{odd}: a device or a pipe; expected regular files, copy or save the {kind} again")
-    facts["files"] = dict(listed)
-    for name, expected in listed:
+    facts["files"] = listed
+    for name, expected in listed.items():
         file = folder / name
         if not file.is_file():
             raise error(f"{file}: missing; the {kind} folder is incomplete, copy or save it again")
@@ -128,7 +125,7 @@ def checking_contents(folder: Path, facts: JsonObject, *, error: type[CigeError]
     damaged: list[Path] = []
 
     def compare() -> None:
-        for name, expected in _listed_files(facts, folder, error):
+        for name, expected in _listed_files(facts, folder, error).items():
             try:
                 is_same = sha256(folder / name) == expected["sha256"]
             except OSError:
@@ -204,9 +201,9 @@ def _device_or_pipe(folder: Path) -> Path | None:
     return None
 
 
-def _listed_files(facts: JsonObject, folder: Path, error: type[CigeError]) -> list[tuple[str, FileEntry]]:
-    """(name, {"bytes", "sha256"}) of each file in a manifest."""
-    listing = facts.get("files", {})
+def _listed_files(facts: JsonObject, folder: Path, error: type[CigeError]) -> dict[str, FileEntry]:
+    """What a manifest lists of each file, by name."""
+    listing: dict[str, FileEntry] = facts.get("files", {})
     well_formed = isinstance(listing, dict) and all(
         isinstance(entry, dict) and {"bytes", "sha256"} <= entry.keys() for entry in listing.values()
     )
@@ -214,7 +211,7 @@ def _listed_files(facts: JsonObject, folder: Path, error: type[CigeError]) -> li
         raise error(f"{folder / MANIFEST}: its list of files is damaged; copy or save the folder again")
     if not listing and any(file.is_file() and file.name != MANIFEST for file in folder.iterdir()):
         raise error(f"{folder / MANIFEST}: its list of files is empty, so none of them can be checked; save it again")
-    return list(listing.items())
+    return listing
 
 
 def _short(value: Any) -> str:

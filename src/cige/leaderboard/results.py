@@ -8,16 +8,16 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from itertools import count
 from pathlib import Path
-from typing import get_type_hints
+from typing import Any, get_type_hints
 
 import numpy as np
 
 from cige.entities.scores import Counts
 from cige.errors import CigeError
-from cige.folders.atomic import atomic_file
+from cige.folders.atomic import atomic_file, atomic_write
 from cige.folders.checked_settings import fits
 from cige.json_text import to_json
 from cige.reports.comparison import SPEED_BATCHES
@@ -138,27 +138,31 @@ def _advice(path: Path) -> str:
 def read_result_file(path: Path) -> CellResult:
     """One result. Raises CigeError if the file is not the result of a cell."""
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
+        return _result_of(json.loads(path.read_text(encoding="utf-8")))
+    except CigeError as reason:
+        problem = str(reason)
     except OSError as reason:
-        raise CigeError(f"{path}: cannot be read ({reason.strerror}); {_advice(path)}") from reason
+        problem = f"cannot be read ({reason.strerror})"
     except (ValueError, RecursionError) as reason:
-        raise CigeError(f"{path}: not JSON ({reason}); {_advice(path)}") from reason
+        problem = f"not JSON ({reason})"
+    raise CigeError(f"{path}: {problem}; {_advice(path)}")
+
+
+def _result_of(values: Any) -> CellResult:
+    """The result with these JSON values. Raises a CigeError that says what is wrong with them."""
     if not isinstance(values, dict) or values.pop("format", None) != FORMAT:
-        raise CigeError(f"{path}: not a result of format {FORMAT} of `cige leaderboard run`; {_advice(path)}")
-    names = {field.name for field in fields(CellResult)}
-    if values.keys() != names:
-        differing = ", ".join(sorted(values.keys() ^ names))
-        raise CigeError(f"{path}: not a result of this version, which differs in {differing}; {_advice(path)}")
-    result = CellResult(**values)
-    for name, expected in get_type_hints(CellResult).items():
+        raise CigeError(f"not a result of format {FORMAT} of `cige leaderboard run`")
+    hints = get_type_hints(CellResult)
+    if values.keys() != hints.keys():
+        differing = ", ".join(sorted(values.keys() ^ hints.keys()))
+        raise CigeError(f"not a result of this version, which differs in {differing}")
+    for name, expected in hints.items():
         if not fits(values[name], expected):
-            raise CigeError(
-                f"{path}: {name} is {to_json(values[name])[:80]}, expected {_shown(expected)}; {_advice(path)}"
-            )
+            shown = expected.__name__ if type(expected) is type else expected
+            raise CigeError(f"{name} is {to_json(values[name], ensure_ascii=True)[:80]}, expected {shown}")
+    result = CellResult(**values)
     if problem := next(_problems(result), None):
-        raise CigeError(f"{path}: {problem}; {_advice(path)}")
-    if not is_cell_name(result.data, result.system):
-        raise CigeError(f"{path}: {result.data}/{result.system} cannot be the name of a cell; {_advice(path)}")
+        raise CigeError(problem)
     return result
 
 
@@ -182,16 +186,15 @@ def _problems(result: CellResult) -> Iterator[str]:
     for name, f1 in result.user_words.items():
         if not 0 <= f1 <= 1:
             yield f"user_words has {f1} for {name!r}, expected a share from 0 to 1"
-    if result.sentences_per_second.keys() != set(map(str, SPEED_BATCHES)):
-        yield f"sentences_per_second is of the batch sizes {', '.join(result.sentences_per_second) or 'none'}, " + (
-            f"expected {' and '.join(map(str, SPEED_BATCHES))}"
-        )
-    amounts = {"work": result.work, "seconds": result.seconds, "megabytes": result.megabytes}
-    amounts |= {
-        "n_parameters": result.n_parameters,
-        "sentences_per_second": min(result.sentences_per_second.values(), default=0),
-    }
+    speeds = result.sentences_per_second
+    if speeds.keys() != set(map(str, SPEED_BATCHES)):
+        expected = " and ".join(map(str, SPEED_BATCHES))
+        yield f"sentences_per_second is of the batch sizes {', '.join(speeds) or 'none'}, expected {expected}"
+    amounts = {name: getattr(result, name) for name in ("work", "seconds", "megabytes", "n_parameters")}
+    amounts["sentences_per_second"] = min(speeds.values(), default=0)
     yield from (f"{name} is {value}, expected more than 0" for name, value in amounts.items() if value <= 0)
+    if not is_cell_name(result.data, result.system):
+        yield f"{result.data}/{result.system} cannot be the name of a cell"
 
 
 def write_result_file(folder: Path, result: CellResult) -> Path:
@@ -202,8 +205,7 @@ def write_result_file(folder: Path, result: CellResult) -> Path:
     """
     path = folder / result.path
     _keep_other(path, folder)
-    with atomic_file(path) as aside:
-        aside.write_text(to_json({"format": FORMAT, **asdict(result)}) + "\n", encoding="utf-8")
+    atomic_write(path, to_json({"format": FORMAT, **asdict(result)}) + "\n")
     return path
 
 
@@ -245,7 +247,3 @@ def merge(sources: list[Path], into: Path, *, on_problem: Callable[[CigeError], 
         with atomic_file(target) as aside:
             shutil.copyfile(origin, aside)
     return list(new)
-
-
-def _shown(expected: object) -> str:
-    return getattr(expected, "__name__", str(expected)) if isinstance(expected, type) else str(expected)

@@ -43,7 +43,8 @@ def run_cell(cell: Cell, runs: Path, *, data_dir: str | None = None, device: str
     trials = user_word_trials(NER.from_pretrained(model), dev, train=learned, with_labels=False)
     texts = [sentence.text for sentence in splits_of(cell.recipe, data_dir)[deciding]]
     read = {sentence.text for sentence in learned}
-    speeds, megabytes = _in_new_process(str(model), texts)
+    with child_environment({"OMP_NUM_THREADS": "1"}), process_pool(1) as pool:
+        speeds, megabytes = pool.submit(_speeds_and_memory, str(model), texts).result()
     return CellResult(
         data=cell.data,
         system=cell.system,
@@ -106,13 +107,6 @@ def _checksums(cell: Cell, data_dir: str | None) -> dict[str, str]:
     files = {name: _sha256_of_data(path) for name, path in cell.data_files(data_dir).items()}
     start = cell.recipe.start_from
     return files if start is None else files | {f"start_from {start}": entry_of(start_folder(start))["sha256"]}
-
-
-def _in_new_process(model: str, texts: list[str]) -> tuple[dict[str, float], float]:
-    """Speeds and memory of `_speeds_and_memory` in a process of its own, with one thread."""
-    one = child_environment({"OMP_NUM_THREADS": "1"})
-    with one, process_pool(1) as pool:
-        return pool.submit(_speeds_and_memory, model, texts).result()
 
 
 def _speeds_and_memory(model: str, texts: list[str]) -> tuple[dict[str, float], float]:

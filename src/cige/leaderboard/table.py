@@ -21,7 +21,6 @@ class BoardRow:
     """A system on a data set.
 
     Attributes:
-        name: name of the system.
         paper: what its paper says; None for a system without one, such as a twin without words.
         results: those of its seeds, in order.
         behind: F1 of the best system minus that of this one, with interval and p value; None for the best.

@@ -81,8 +81,7 @@ def _read(recipe: str, extended_by: tuple[Path, ...], kind: str | None) -> Layer
         if kind is not None and kind != kind_of_recipe:
             expected = f"expected a {kind} recipe, such as {example_of(kind)}"
             raise RecipeError(f"{recipe}: this is a {kind_of_recipe} recipe; {expected}")
-        layers = layers_of(recipe)
-        whole = reduce(lambda base, layer: layer.over(base), layers[1:], layers[0])
+        whole = reduce(lambda base, layer: layer.over(base), layers_of(recipe))
         folder = None
     else:
         folder = Path(recipe).parent
@@ -150,6 +149,7 @@ def _set(values: Settings, key: str, value: Any) -> None:
 
 
 def _plain(value: Any) -> Any:
+    """The value with lists for tuples, which YAML does not have."""
     if isinstance(value, Mapping):
         return {k: _plain(v) for k, v in value.items()}
     return [_plain(v) for v in value] if isinstance(value, (list, tuple)) else value
@@ -177,6 +177,5 @@ def _lines(values: Mapping[str, Any], origins: Mapping[str, str] | None, prefix:
 
 def _scalar(value: Any) -> str:
     """One value (or list) on one line."""
-    plain = list(value) if isinstance(value, tuple) else value
-    text = yaml.safe_dump(plain, allow_unicode=True, default_flow_style=True, width=float("inf"))
+    text = yaml.safe_dump(_plain(value), allow_unicode=True, default_flow_style=True, width=float("inf"))
     return text.removesuffix("\n").removesuffix("\n...")

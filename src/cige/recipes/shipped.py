@@ -43,7 +43,6 @@ class Shipped:
     """A shipped recipe.
 
     Attributes:
-        name: name on the command line.
         kind: TAGGING, SEARCH or a kind of an extension, such as pretrain.
         data, system: data set and system of a pair; otherwise "".
         about: a description in one sentence.

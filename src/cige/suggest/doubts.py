@@ -20,9 +20,7 @@ class Doubt:
     amount: float
 
 
-def doubts_of(
-    finder: EntityFinder, texts: Iterable[str], request: Request, *, batch_size: int = 64
-) -> Iterator[list[Doubt]]:
+def doubts_of(finder: EntityFinder, texts: Iterable[str], request: Request) -> Iterator[list[Doubt]]:
     """The doubts of each text of a stream, in order, for the labels and types of the request.
 
     Each span and label with a probability p of at least FLOOR is a doubt with amount min(p, 1 - p). Their sum is about
@@ -30,7 +28,7 @@ def doubts_of(
     (Settles and Craven, EMNLP 2008), with exact marginals of the CRF. Forced user words are not doubts.
     """
     everything = all_candidates(request, finder.labels, finder.label_facts, floor=FLOOR)
-    for candidates in finder.stream(texts, everything, batch_size=batch_size):
+    for candidates in finder.stream(texts, everything, batch_size=64):
         doubts = (Doubt(e.start, e.end, min(e.score, 1.0 - e.score)) for e in candidates if not e.forced)
         yield [doubt for doubt in doubts if doubt.amount > 0.0]
 

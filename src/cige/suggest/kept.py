@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from cige.folders.atomic import atomic_file
+from cige.folders.checked_settings import fits
 from cige.json_text import to_json
 from cige.suggest.pool import Candidate, Pool
 from cige.suggest.selecting import Selector
+
+_ENTRY = (float, int, str, int, int, list[list[float]])  # of a line: worth, tie, and the fields of a Candidate
 
 
 @dataclass(frozen=True)
@@ -36,19 +38,19 @@ class KeptReading:
     def take_up(self, selector: Selector) -> bool:
         """Restore the saved state in a new selector; returns False if there is no state of this selection."""
         try:
-            first, *entries = self.path.read_text(encoding="utf-8").splitlines()
-            counts = json.loads(first)
-            if counts["fingerprint"] != self.fingerprint:
+            counts, *entries = map(json.loads, self.path.read_text(encoding="utf-8").splitlines())
+            n_read, n_fitting = counts["n_read"], counts["n_fitting"]
+            if counts["fingerprint"] != self.fingerprint or not fits([n_read, n_fitting], list[int]) or n_read < 0:
                 return False
-            parsed = [json.loads(entry) for entry in entries]
-            pool = [(worth, tie, Candidate.from_list(values)) for worth, tie, *values in parsed]
-        except (OSError, ValueError, KeyError, TypeError):  # missing, or not such a file
+            if not all(len(entry) == len(_ENTRY) and all(map(fits, entry, _ENTRY)) for entry in entries):
+                return False
+            pool = [(worth, tie, Candidate.from_list(values)) for worth, tie, *values in entries]
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):  # missing, or not such a file
             return False
         selector.pool = Pool(selector.settings.pool_size, pool)
-        selector.n_read, selector.n_fitting = counts["n_read"], counts["n_fitting"]
+        selector.n_read, selector.n_fitting = n_read, n_fitting
         return True
 
     def drop(self) -> None:
         """Delete the file after the output was written."""
-        with suppress(FileNotFoundError):
-            self.path.unlink()
+        self.path.unlink(missing_ok=True)

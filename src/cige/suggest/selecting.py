@@ -92,6 +92,8 @@ class Selector:
         request: Request | None = None,
         labelled: Iterable[str] = (),
     ):
+        if settings.strategy not in STRATEGIES:
+            raise ValueError(f"given strategy={settings.strategy!r}; expected one of {', '.join(STRATEGIES)}")
         if settings.reads_doubts and finder is None:
             raise ValueError(f"strategy {settings.strategy!r} needs a model")
         self.settings = settings
@@ -111,7 +113,8 @@ class Selector:
         while block := list(islice(lines, READ_AT_ONCE)):
             n_fitting = 0
             for candidate in self._doubted(self._fitting(block)):
-                self._offer(candidate)
+                worth = total(candidate.doubts) / self._cost(candidate) if self.settings.reads_doubts else 0.0
+                self.pool.offer(worth, shuffled(candidate.key, self.settings.seed), candidate)
                 n_fitting += 1
             # Only complete blocks count; an interrupted block is read again, with the same result.
             self.n_fitting += n_fitting
@@ -134,30 +137,26 @@ class Selector:
         for candidate, doubts_of_text in zip(candidates, doubts, strict=True):
             yield Candidate(candidate.text, candidate.key, candidate.line, tuple(doubts_of_text))
 
-    def _offer(self, candidate: Candidate) -> None:
-        tie = shuffled(candidate.key, self.settings.seed)
-        worth = total(candidate.doubts) / self._cost(candidate) if self.settings.reads_doubts else 0.0
-        self.pool.offer(worth, tie, candidate)
-
     def _cost(self, candidate: Candidate) -> float:
         return 1.0 if self.settings.per == "sentence" else float(len(candidate.text))
 
     def chosen(self) -> list[Suggestion]:
         """The best `n` of the sentences read, or fewer if there are not enough."""
-        order = islice(_ORDERS[self.settings.strategy](self, self.pool.best()), self.settings.n)
+        order = islice(self._in_order(self.pool.best()), self.settings.n)
         return [
             Suggestion(c.text, c.line, rank, total(c.doubts) if self.settings.reads_doubts else None)
             for rank, c in enumerate(order, 1)
         ]
 
-    def _by_doubt(self, candidates: list[Candidate]) -> Iterator[Candidate]:
-        is_new = self._is_new()
-        return (candidate for candidate in candidates if is_new(candidate))
-
-    def _by_doubtful_stretches(self, candidates: list[Candidate]) -> Iterator[Candidate]:
-        return self._greedily(candidates, [_of_doubts(candidate) for candidate in candidates], DOUBT_SCALE, {})
-
-    def _by_content(self, candidates: list[Candidate]) -> Iterator[Candidate]:
+    def _in_order(self, candidates: list[Candidate]) -> Iterator[Candidate]:
+        """The candidates in the order in which they are chosen; only random ones may be near-duplicates."""
+        strategy = self.settings.strategy
+        if strategy == "random":
+            return iter(candidates)
+        if strategy == "uncertainty":
+            return filter(self._is_new(), candidates)
+        if strategy == "both":
+            return self._greedily(candidates, [_of_doubts(candidate) for candidate in candidates], DOUBT_SCALE, {})
         grams = [Counter(bigrams(folded(candidate.text))) for candidate in candidates]
         n_texts = Counter(gram for grams_of_text in grams for gram in grams_of_text)
         # Bigrams that occur in only one sentence are ignored, since many of them are misprints and noise.
@@ -195,14 +194,6 @@ class Selector:
             return True
 
         return is_new
-
-
-_ORDERS: dict[Strategy, Callable[[Selector, list[Candidate]], Iterator[Candidate]]] = {
-    "random": lambda _, candidates: iter(candidates),
-    "uncertainty": Selector._by_doubt,
-    "diversity": Selector._by_content,
-    "both": Selector._by_doubtful_stretches,
-}
 
 
 def _of_doubts(candidate: Candidate) -> dict[str, float]:

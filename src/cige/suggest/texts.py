@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 from cige.text.normalize import normalize
@@ -11,6 +12,7 @@ from cige.text.normalize import normalize
 _DIGIT = re.compile(r"\d")
 _SPACE = re.compile(r"\s+")
 EDGE = "\n"  # marks the beginning and the end of a text; does not occur in lines
+NEAR = 0.7  # the least Jaccard index of the sets of bigrams of two near-duplicates
 
 
 def folded(text: str) -> str:
@@ -41,14 +43,9 @@ def _hashed(text: str) -> int:
 
 
 class NearDuplicates:
-    """A set of chosen texts that detects near-duplicates of them.
+    """A set of chosen texts that detects near-duplicates of them, by their bigrams (see NEAR)."""
 
-    Two texts are near-duplicates if the Jaccard index of their sets of bigrams is at least `threshold`; all digits are
-    treated as equal.
-    """
-
-    def __init__(self, threshold: float = 0.7):
-        self._threshold = threshold
+    def __init__(self) -> None:
         self._sizes: list[int] = []
         self._with: dict[str, list[int]] = {}  # bigram -> the numbers of the texts that contain it
 
@@ -62,8 +59,5 @@ class NearDuplicates:
     def has(self, grams: Sequence[str]) -> bool:
         """Whether the text with these bigrams is a near-duplicate of one of the texts."""
         distinct = set(grams)
-        shared: dict[int, int] = {}
-        for gram in distinct:
-            for number in self._with.get(gram, ()):
-                shared[number] = shared.get(number, 0) + 1
-        return any(n >= self._threshold * (len(distinct) + self._sizes[number] - n) for number, n in shared.items())
+        shared = Counter(number for gram in distinct for number in self._with.get(gram, ()))
+        return any(n >= NEAR * (len(distinct) + self._sizes[number] - n) for number, n in shared.items())

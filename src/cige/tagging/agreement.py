@@ -34,9 +34,7 @@ def agreed_spans(
     learn from open text cannot learn it.
 
     Args:
-        entities_of_judges: the entities of each judge, sorted and disjoint.
-        judges: the judge of each item of `entities_of_judges`.
-        min_score: minimum score of every entity in a group.
+        entities_of_judges: for each of `judges` its entities, sorted and disjoint.
     """
     finds = sorted(
         (entity.start, entity.end, number, entity)

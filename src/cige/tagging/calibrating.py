@@ -114,9 +114,7 @@ def calibration_errors(readings: Sequence[SentenceReading]) -> tuple[float, floa
     return expected_calibration_error(before), expected_calibration_error(after)
 
 
-def folds(
-    readings: Sequence[SentenceReading],
-) -> Iterator[tuple[list[SentenceReading], list[SentenceReading]]]:
+def folds(readings: Sequence[SentenceReading]) -> Iterator[tuple[list[SentenceReading], list[SentenceReading]]]:
     """Pairs of (the items of one of N_FOLDS random folds, all other items)."""
     order = np.random.default_rng(0).permutation(len(readings))
     for part in np.array_split(order, min(N_FOLDS, len(readings))):

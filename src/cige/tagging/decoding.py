@@ -74,25 +74,24 @@ def _crfs(model: PredictionModel, lattices: Sequence[Lattice]) -> Iterator[tuple
 
 def _read(
     model: PredictionModel, crf: NumpyCRF, emissions: np.ndarray, lattices: Sequence[Lattice], chosen: Selection
-) -> Iterator[FoundSpans]:
+) -> list[FoundSpans]:
     """What a CRF finds in each lattice."""
     limits, finds_all = chosen.max_lengths(model.label_facts.max_lengths), chosen.thresholds is not None
     decoded = best_spans(crf, emissions, lattices, tags=model.tags, scheme=model.scheme, max_lengths=limits)
     hidden = {*model.labels} - chosen.reported.keys()
     best = [[span for span in spans if span.label not in hidden] for spans in decoded]
-    # The others need no marginals.
+    found = [FoundSpans(())] * len(lattices)
     rows = [row for row, spans in enumerate(best) if spans or lattices[row].rules.typed or finds_all]
-    marginals = crf.marginals(emissions[rows], [lattices[row].n_chars for row in rows]) if rows else None
+    if not rows:  # the others need no marginals
+        return found
+    marginals = crf.marginals(emissions[rows], [lattices[row].n_chars for row in rows])
     tag_ids = {tag: number for number, tag in enumerate(model.tags)}
     types = sorted({split_tag(tag, model.scheme)[1] for tag in model.tags} - {""})
-    for row, (spans, lattice) in enumerate(zip(best, lattices, strict=True)):
-        if marginals is None or row not in rows:
-            yield FoundSpans(())
-            continue
-        place, n_chars = rows.index(row), lattice.n_chars
+    for place, row in enumerate(rows):
+        lattice, n_chars = lattices[row], lattices[row].n_chars
         of_span = partial(span_probability, marginals, place, n_chars=n_chars, tag_ids=tag_ids, scheme=model.scheme)
         scored = []
-        for span in spans:
+        for span in best[row]:
             family = chosen.families[chosen.reported[span.label]] if span.label in chosen.reported else [span.label]
             scored.append(ScoredSpan(span.start, span.end, span.label, _of_one(family, span.start, span.end, of_span)))
         candidates = [
@@ -109,11 +108,12 @@ def _read(
                 max_lengths=limits,
             )
         ]
-        yield FoundSpans(
+        found[row] = FoundSpans(
             scored,
             [_of_one(types, word.start, word.end, of_span) for word in lattice.rules.typed],
             without_forced(candidates, lattice) if finds_all else None,
         )
+    return found
 
 
 def _of_one(labels: Iterable[str], start: int, end: int, probability: Callable[[Span], float]) -> float:

@@ -31,7 +31,6 @@ class Evaluation:
     """Scores of a model on labelled sentences.
 
     Attributes:
-        report: the scores.
         seconds: time to predict all sentences.
         labels: the labels that the model reports.
         errors: the differences between gold and predicted entities, in order.
@@ -97,13 +96,15 @@ def evaluate(
         request = with_silent_labels(Request.of(**options), written, ner.labels, ner.label_facts)
         if request.labels is not None and options.get("labels") is None:
             options["labels"] = sorted({*request.labels, *ner.word_labels})
-    known = reported = _labels_of(ner, options)
-    if data_labels_only and isinstance(ner, EntityFinder):
-        reported = options["labels"] = sorted(written.intersection(known))
+        known = reported = _labels_of(ner, Request.of(**options))
+        if data_labels_only:
+            reported = options["labels"] = sorted(written.intersection(known))
+    else:
+        known, reported, options = ner.labels, ner.labels, {}
     gold = map_labels([s.spans for s in sentences], labels or {}, model_labels={*known, *word_labels})
     texts = [s.text for s in sentences]
     begin = time.perf_counter()
-    predicted = list(ner.pipe(texts, batch_size=batch_size, **(options if isinstance(ner, EntityFinder) else {})))
+    predicted = list(ner.pipe(texts, batch_size=batch_size, **options))
     seconds = time.perf_counter() - begin
     report = score(
         gold,
@@ -128,11 +129,8 @@ def evaluate(
     )
 
 
-def _labels_of(ner: Finder, options: Mapping[str, Any]) -> list[str]:
-    """The labels that a finder reports, with those of user words; all labels if it is not an EntityFinder."""
-    if not isinstance(ner, EntityFinder):
-        return ner.labels
-    request = Request.of(**options)
+def _labels_of(ner: EntityFinder, request: Request) -> list[str]:
+    """The labels that a finder reports, with those of user words."""
     of_model = select(request, ner.labels, ner.label_facts, word_labels=ner.word_labels).families
     of_words = ner.word_labels.difference(ner.labels)
     return sorted({*of_model, *(of_words if request.labels is None else of_words.intersection(request.labels))})
@@ -156,8 +154,6 @@ class UserWordTrial:
     """A list of user words, and the scores of a model with it.
 
     Attributes:
-        name: the name of the list; n_words: its number of words.
-        report: the scores with these user words.
         listed_names: share of the distinct names of the sentences that are in the list, 0..1.
         listed_entities: the same share for entities, where each occurrence of a name counts, 0..1.
     """
@@ -216,13 +212,10 @@ def user_word_trials(
         seed: seed of the random n-grams, which are substrings of the sentences but not names, and of the wrong labels.
     """
     known = getattr(ner, "read_word_labels", ())
-    names = user_words_of(sentences)
-    lists: dict[str, Sequence[str | UserWord]] = {
-        "none": [],
-        "names of the file": names,
-        "names and random n-grams": [*names, *random_ngrams(sentences, len(names), seed=seed)],
-    }
     wants_labels = bool(known) if with_labels is None else with_labels
+    names = list(map(UserWord, user_words_of(sentences)))
+    ngrams = map(UserWord, random_ngrams(sentences, len(names), seed=seed))
+    lists = {"none": [], "names of the file": names, "names and random n-grams": [*names, *ngrams]}
     if wants_labels:
         labelled = labelled_words_of(sentences, labels=labels)
         lists["names with labels"] = labelled
@@ -230,26 +223,21 @@ def user_word_trials(
         right = zip(labelled, wrong, strict=True)
         lists[f"names, {WRONG_SHARE:.0%} no labels"] = [a if a.label == b.label else UserWord(a.text) for a, b in right]
         lists[f"names, {WRONG_SHARE:.0%} wrong labels"] = wrong
+    word_labels = set()
     for name, given in (gazetteers or {}).items():
-        lists[name] = given
-        if wants_labels and any(isinstance(word, UserWord) and word.label for word in given):
-            plain = (word if isinstance(word, str) or not word.label else UserWord(word.text) for word in given)
-            lists[f"{name} without labels"] = [
-                word for word in plain if isinstance(word, str) or not reason_to_refuse_user_word(word)
-            ]
-    of_lists = {word.label for given in (gazetteers or {}).values() for word in given if isinstance(word, UserWord)}
-    word_labels = {label for label in of_lists if label is not None}
+        lists[name] = words = [UserWord(word) if isinstance(word, str) else word for word in given]
+        own_labels = {word.label for word in words if word.label is not None}
+        word_labels |= own_labels
+        if wants_labels and any(own_labels):
+            plain = (UserWord(word.text) if word.label else word for word in words)
+            lists[f"{name} without labels"] = [word for word in plain if not reason_to_refuse_user_word(word)]
     trials = []
-    for name, given in lists.items():
-        entries = [UserWord(word) if isinstance(word, str) else word for word in given]
-        words = [word.text for word in entries]
+    for name, words in lists.items():
         lexicon = copy.copy(ner.lexicon)  # shares the base words; words added to the copy do not affect the original
-        lexicon.add_entries(*entries)
-        trial = ner.with_lexicon(lexicon)
-        report = evaluate(
-            trial, sentences, labels=labels, train=train, data_labels_only=True, word_labels=word_labels
-        ).report
-        listed_names, listed_entities = share_listed(sentences, words)
+        lexicon.add_entries(*words)
+        options: dict[str, Any] = {"data_labels_only": True, "word_labels": word_labels}
+        report = evaluate(ner.with_lexicon(lexicon), sentences, labels=labels, train=train, **options).report
+        listed_names, listed_entities = share_listed(sentences, (word.text for word in words))
         trials.append(UserWordTrial(name, len(words), report, listed_names, listed_entities))
     return trials
 

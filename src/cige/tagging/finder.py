@@ -243,4 +243,3 @@ class LexiconFinder(Finder, Protocol):
 
     def with_lexicon(self, lexicon: Lexicon) -> LexiconFinder:
         """A finder with the same weights and another lexicon."""
-        ...

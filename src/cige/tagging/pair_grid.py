@@ -17,7 +17,7 @@ import numpy as np
 from cige.data.gold_spans import N_RELATIONS, NEXT
 from cige.lattice.lattice import Lattice
 from cige.lexicon.rules import ForcedSpan
-from cige.nn.word_paths import Path, find_paths
+from cige.nn.word_paths import find_paths
 from cige.tagging.edges import trimmed
 from cige.tagging.prediction_model import PredictionModel, ScoredSpan
 from cige.tagging.selection import Selection
@@ -238,19 +238,14 @@ def decode_relations(scores: np.ndarray, lattice: Lattice, labels: Sequence[str]
     reach = scores.shape[1] // 2
     spans = []
     for path in find_paths(scores.argmax(-1)):  # relations to what is beyond the text are on no path
-        cells = _cells(path, reach)
+        places = path.characters
+        cells = [(a, b - a + reach, NEXT) for a, b in pairwise(places)]  # (first character, cell, class) of relations
+        cells.append((places[-1], places[0] - places[-1] + reach, path.type + N_RELATIONS))
         probability = min(_probability(scores[first, cell], number) for first, cell, number in cells)
         parts = path.parts
         of_entity = parts if len(parts) > 1 else ()
         spans.append(ScoredSpan(parts[0][0], parts[-1][1], labels[path.type], probability, parts=of_entity))
     return sorted(spans, key=lambda span: (span.start, span.end, span.label, span.parts))
-
-
-def _cells(path: Path, reach: int) -> list[tuple[int, int, int]]:
-    """(first character, cell, class) of each relation of an entity."""
-    places = path.characters
-    cells = [(a, b - a + reach, NEXT) for a, b in pairwise(places)]
-    return [*cells, (places[-1], places[0] - places[-1] + reach, path.type + N_RELATIONS)]
 
 
 def _probability(scores: np.ndarray, number: int) -> float:

@@ -37,22 +37,21 @@ def predict_spans(
     max_pairs: int = MAX_PAIRS,
 ) -> list[list[ScoredSpan]]:
     """The entities of each lattice (see `decode_spans`), in order; lattices of similar size are batched together."""
+    chosen = select(Request(), model.labels, model.label_facts) if selection is None else selection
     of_lattices: list[list[ScoredSpan]] = [[] for _ in lattices]
-    for chosen in batches_by_size(lattices, batch_size=batch_size, max_pairs=max_pairs):
-        for k, spans in zip(chosen, _read(model, [lattices[k] for k in chosen], selection), strict=True):
+    for numbers in batches_by_size(lattices, batch_size=batch_size, max_pairs=max_pairs):
+        for k, spans in zip(numbers, _read(model, [lattices[k] for k in numbers], chosen), strict=True):
             of_lattices[k] = spans
     return of_lattices
 
 
-def _read(model: PredictionModel, batch: list[Lattice], selection: Selection | None) -> list[list[ScoredSpan]]:
+def _read(model: PredictionModel, batch: list[Lattice], chosen: Selection) -> list[list[ScoredSpan]]:
     """The entities of one batch, decoded by the model's own decoder (see `FoundSpans`), or by `decode_spans` what it
     leaves or if it has none."""
-    chosen = select(Request(), model.labels, model.label_facts) if selection is None else selection
     of_lattices: list[list[ScoredSpan] | None] = [None] * len(batch)
     decoded = model.find_spans(batch, *(() if chosen.is_fine else (chosen.families, chosen.thresholds)))
-    limits = chosen.max_lengths(model.label_facts.max_lengths)
     for k, of_lattice in enumerate(decoded or ()):
-        of_lattices[k] = None if of_lattice is None else _as_reported(of_lattice, batch[k], model, chosen, limits)
+        of_lattices[k] = None if of_lattice is None else _as_reported(of_lattice, batch[k], model, chosen)
     rest = [k for k, spans in enumerate(of_lattices) if spans is None]
     if rest:
         lattices = [batch[k] for k in rest]
@@ -61,14 +60,12 @@ def _read(model: PredictionModel, batch: list[Lattice], selection: Selection | N
     return [spans for spans in of_lattices if spans is not None]
 
 
-def _as_reported(
-    decoded: FoundSpans, lattice: Lattice, model: PredictionModel, chosen: Selection, limits: Mapping[str, int]
-) -> list[ScoredSpan]:
-    """The entities of a lattice, as `decode_spans` describes them, of the spans that a decoder found in it; `limits`
-    are the maximum lengths of the entities of each label."""
+def _as_reported(decoded: FoundSpans, lattice: Lattice, model: PredictionModel, chosen: Selection) -> list[ScoredSpan]:
+    """The entities of a lattice, as `decode_spans` describes them, of the spans that a decoder found in it."""
     if not (decoded.spans or decoded.candidates or lattice.rules):
         return []
     reported, rules = [], lattice.rules
+    limits = chosen.max_lengths(model.label_facts.max_lengths)
     score = chosen.score if chosen.calibration is None else chosen.calibration.score
     for start, end, found, probability, *_ in decoded.spans:
         label = label_of_user_word(start, end, lattice, model.labels) if found == UNKNOWN_TYPE else found
@@ -161,5 +158,4 @@ def decode_spans(
 
         return decode_grid(cast("PairGridModel", model), emissions, lattices, chosen)
     found = found_spans(model, emissions, lattices, chosen)
-    limits = chosen.max_lengths(model.label_facts.max_lengths)
-    return [_as_reported(own, lattice, model, chosen, limits) for own, lattice in zip(found, lattices, strict=True)]
+    return [_as_reported(own, lattice, model, chosen) for own, lattice in zip(found, lattices, strict=True)]

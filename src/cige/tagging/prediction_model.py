@@ -51,8 +51,6 @@ class PredictionModel(Protocol):
         lexicon: the words of its lattices, to which users add words.
         labels: entity labels, sorted.
         scheme: tag scheme of `tags`, the L tag names.
-        crf: the CRF that scores tag sequences.
-        label_facts: facts about the labels.
     """
 
     lexicon: Lexicon
@@ -71,11 +69,9 @@ class PredictionModel(Protocol):
 
         A model with a pair grid, which has no CRF, returns scores of spans, float32[B, T, M, K].
         """
-        ...
 
     def read_words(self, lattices: Sequence[Lattice]) -> tuple[np.ndarray, np.ndarray]:
         """Emissions, and float32[B, T, W]: the share, 0..1, of the attention of character t to word w."""
-        ...
 
     def find_spans(
         self,
@@ -87,8 +83,6 @@ class PredictionModel(Protocol):
 
         None if the model has no decoder of its own (see `cige.runtime.native_model`).
         """
-        ...
 
     def save(self, folder: Path | str) -> None:
         """Write the model folder, including the user's words; it is written completely or not at all."""
-        ...

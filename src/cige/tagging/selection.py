@@ -78,18 +78,17 @@ class Selection:
     """The labels that the user listed; None if all reported labels are requested."""
     nested: bool = False
     """Whether entities within others are reported, which the model must be able to find."""
-    families: Mapping[str, list[str]] = field(init=False)
-    """Reported label -> the labels of the model that are reported under it."""
-
-    def __post_init__(self) -> None:
-        families: dict[str, list[str]] = {}
-        for label, name in self.reported.items():
-            families.setdefault(name, []).append(label)
-        object.__setattr__(self, "families", families)
-
     _lengths: tuple[Mapping[str, int], Mapping[str, int]] | None = field(
         init=False, default=None, compare=False, repr=False
     )
+
+    @cached_property
+    def families(self) -> Mapping[str, list[str]]:
+        """Reported label -> the labels of the model that are reported under it."""
+        families: dict[str, list[str]] = {}
+        for label, name in self.reported.items():
+            families.setdefault(name, []).append(label)
+        return families
 
     @cached_property
     def is_fine(self) -> bool:

@@ -74,9 +74,6 @@ class Stream:
     """How texts are read.
 
     Attributes:
-        model: what reads their windows.
-        snapshot: the lexicon.
-        selection: which entities are reported.
         batch_size: windows per batch; with 1, the entities of each text are returned before the next text is read.
         is_compiled: whether the model runs in C. It then reads a group of any lengths in few calls, since each return
             from C waits for the thread that has the interpreter.

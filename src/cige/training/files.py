@@ -11,15 +11,13 @@ from cige.text.counted import counted
 
 def find_file(path: str, data_dir: str | Path | None = None) -> Path:
     """Resolve a path of a recipe: absolute, in `data_dir` (or $CIGE_DATA), or relative to the working folder."""
-    folders = [Path(data_dir)] if data_dir is not None else []
-    if not folders and os.environ.get("CIGE_DATA"):
-        folders.append(Path(os.environ["CIGE_DATA"]))
-    candidates = [folder / path for folder in [*folders, Path()]]
+    folder = os.environ.get("CIGE_DATA", "") if data_dir is None else data_dir
+    candidates = dict.fromkeys((Path(folder) / path, Path(path)))
     for candidate in candidates:
         if candidate.exists():
             return candidate
     raise RecipeError(
-        f"{path}: no such file; looked for {' and '.join(str(c) for c in dict.fromkeys(candidates))}. "
+        f"{path}: no such file; looked for {' and '.join(map(str, candidates))}. "
         "Paths in a recipe are relative to --data-dir, to CIGE_DATA or to the working folder"
     )
 

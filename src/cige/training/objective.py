@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -19,10 +18,10 @@ from cige.entities.scores import Report, score
 from cige.lattice.lattice import Lattice
 from cige.lexicon.user_word import UNKNOWN_TYPE
 from cige.models.tagger import Tagger
-from cige.nn.budget import batches_by_budget
 from cige.nn.char_features import CharFeatures
 from cige.nn.contexts import evaluating
 from cige.nn.embeddings import SplitEmbedding
+from cige.tagging.prediction import batches_by_size
 from cige.training.dataset import TrainingSet
 from cige.training.recipe import TaggerOptimizerConfig
 
@@ -47,10 +46,8 @@ class EvaluationSet:
         comparable: Callable[[Sequence[Span]], Sequence[Span]] | None = None,
     ):
         self._encoded = [vocabulary.encode(lattice) for lattice in lattices]
-        n_nodes = np.array([x.n_nodes for x in self._encoded])
-        order = np.argsort(n_nodes, kind="stable")
-        cuts = batches_by_budget(n_nodes[order].tolist(), max_sentences=MAX_SENTENCES, max_pairs=max_pairs or MAX_PAIRS)
-        self._batches = [order[cut].tolist() for cut in cuts]
+        options = {"batch_size": MAX_SENTENCES, "max_pairs": max_pairs or MAX_PAIRS}
+        self._batches = list(batches_by_size(lattices, **options))
         self._comparable = comparable or (lambda spans: spans)
         self._gold = [self._comparable(sentence.spans) for sentence in sentences]
         self._scheme = scheme

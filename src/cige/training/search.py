@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from cige.engine.run_folder import differences, refuse_foreign
 from cige.errors import CigeError, RecipeError
-from cige.folders.atomic import atomic_file
+from cige.folders.atomic import atomic_write
 from cige.folders.in_use import in_use
 from cige.json_text import to_json
 from cige.recipes.recipe_file import override_pairs, read_recipe_file
@@ -76,15 +76,18 @@ def search(
     space = dict(read_space(TABLE_6) if space is None else space)
     if not space:
         raise RecipeError("the search space names no setting")
+    if empty := [key for key, values in space.items() if not values]:
+        raise RecipeError(f"the search space has no value for {empty[0]}; expected one or more")
+    if n_trials < 1 or not seeds:
+        raise ValueError(f"given n_trials={n_trials} and seeds={list(seeds)}; expected one trial and one seed or more")
     common = dict(override_pairs(overrides))
     for key, values in space.items():  # every value must give a valid recipe, before any trial is started
         for value in values:
             load_recipe(recipe, common | {key: value})
     refuse_foreign(folder, files_of_run=[SPACE])
     with in_use(folder, by="another search", error=RecipeError):
-        _claim(
-            folder, load_recipe(recipe, overrides), {key: list(values) for key, values in space.items()}, list(seeds)
-        )
+        listed = {key: list(values) for key, values in space.items()}
+        _claim(folder, load_recipe(recipe, overrides), listed, list(seeds))
         study = _open_study(folder)
         n_trials = min(n_trials, math.prod(len(values) for values in space.values()))
         while len(_finished(study, folder)) < n_trials:
@@ -119,17 +122,19 @@ def read_space(path: str | Path) -> dict[str, list[Any]]:
 def _claim(folder: Path, recipe: Recipe, space: Settings, seeds: list[int]) -> None:
     path = folder / SPACE
     if path.is_file():
-        old = json.loads(path.read_text(encoding="utf-8"))
-        changed = differences(recipe_from_dict(old["recipe"]), recipe)
-        changed += [
-            f"{name} {new} (was {old[name]})" for name, new in (("space", space), ("seeds", seeds)) if old[name] != new
-        ]
+        now = {"space": space, "seeds": seeds}
+        try:
+            old = json.loads(path.read_text(encoding="utf-8"))
+            changed = differences(recipe_from_dict(old["recipe"]), recipe)
+            changed += [f"{name} {new} (was {old[name]})" for name, new in now.items() if old[name] != new]
+        except CigeError:
+            raise
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as reason:
+            raise RecipeError(f"{path}: not that of a search ({reason}); choose another output folder") from reason
         if changed:
             raise RecipeError(f"{folder} holds another search: now {', '.join(changed)}; choose another output folder")
         return
-    with atomic_file(path) as aside:
-        facts = {"recipe": asdict(recipe), "space": space, "seeds": seeds}
-        aside.write_text(to_json(facts, indent=1), encoding="utf-8")
+    atomic_write(path, to_json({"recipe": asdict(recipe), "space": space, "seeds": seeds}, indent=1))
 
 
 def _open_study(folder: Path) -> optuna.Study:
@@ -192,7 +197,5 @@ def _write_results(trials: list[Trial], folder: Path, recipe: str | Path, common
     best = load_recipe(recipe, common | trials[0].settings)
     text = f"# best of {len(trials)} trials: dev F1 {100 * trials[0].dev_f1:.2f}\n{recipe_to_yaml(best)}"
     rows = [{"dev_f1": t.dev_f1, "folder": t.folder.name, **t.settings} for t in trials]
-    with atomic_file(folder / BEST_RECIPE) as aside:
-        aside.write_text(text, encoding="utf-8")
-    with atomic_file(folder / TRIALS) as aside:
-        aside.write_text(to_json(rows, indent=1), encoding="utf-8")
+    atomic_write(folder / BEST_RECIPE, text)
+    atomic_write(folder / TRIALS, to_json(rows, indent=1))

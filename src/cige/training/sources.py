@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -85,53 +85,42 @@ def _learnable(labels: Iterable[str]) -> list[str]:
 
 def warn_of_misleading_scores(sources: Sequence[Source]) -> None:
     """Warn of development sentences that no model can score well on, or that say little of new text."""
+    for warning in _misleading(sources):
+        warnings.warn(warning, stacklevel=2)
+
+
+def _misleading(sources: Sequence[Source]) -> Iterator[Warning]:
     for source in sources:
-        if source.types is None:
-            learned = {part for written in labels_of(source.train) for part in written.split(EITHER)}
-            _warn_of_unlearned(source.dev, learned)
-        _warn_of_no_entities(source)
-    _warn_of_repeated(sources)
-
-
-def _warn_of_unlearned(dev: Iterable[Sentence], learned: set[str]) -> None:
-    """Warn of development entities that no model can find: they lower the scores of all epochs alike."""
-    counts = Counter(span.label for sentence in dev for span in sentence.spans)
-    unlearned = {label: n for label, n in sorted(counts.items()) if not {OPEN, *learned} & {*label.split(EITHER)}}
-    if unlearned:
-        entities = counted(sum(unlearned.values()), "development entity", "development entities")
-        warnings.warn(
-            f"{entities} cannot be found, because no training sentence has such a label: "
-            + ", ".join(f"{label} ({n:,})" for label, n in unlearned.items()),
-            UnlearnedLabelWarning,
-            stacklevel=3,
-        )
-
-
-def _warn_of_no_entities(source: Source) -> None:
-    """Warn of development sentences without entities: F1 is 0 after every epoch, so that the first is kept."""
-    if source.dev and not any(sentence.spans for sentence in source.dev):
-        warnings.warn(
-            f"{source.name}: {counted(len(source.dev), 'development sentence')} without any entity: F1 is 0 whatever "
-            "the model finds, and cannot tell which epoch is best; give development sentences that have entities",
-            NoDevelopmentEntityWarning,
-            stacklevel=3,
-        )
-
-
-def _warn_of_repeated(sources: Sequence[Source]) -> None:
-    """Warn of development sentences that a model has read in training: their scores say little of new text."""
+        unlearned = {} if source.types is not None else _unlearned(source)
+        if unlearned:  # no model can find them: they lower the scores of all epochs alike
+            entities = counted(sum(unlearned.values()), "development entity", "development entities")
+            listed = ", ".join(f"{label} ({n:,})" for label, n in unlearned.items())
+            yield UnlearnedLabelWarning(
+                f"{entities} cannot be found, because no training sentence has such a label: {listed}"
+            )
+        if source.dev and not any(sentence.spans for sentence in source.dev):
+            yield NoDevelopmentEntityWarning(
+                f"{source.name}: {counted(len(source.dev), 'development sentence')} without any entity: F1 is 0 "
+                "whatever the model finds, and cannot tell which epoch is best; give development sentences that have "
+                "entities"
+            )
     read = {sentence.text for source in sources for sentence in source.train}
     sentences = [sentence for source in sources for sentence in source.dev]
     repeated = [sentence for sentence in sentences if sentence.text in read]
-    if len(repeated) > max(1, REPEATED_SHARE * len(sentences)):
+    if len(repeated) > max(1, REPEATED_SHARE * len(sentences)):  # their scores say little of new text
         n_repeated, n_entities = (sum(len(sentence.spans) for sentence in group) for group in (repeated, sentences))
-        warnings.warn(
+        yield RepeatedSentenceWarning(
             f"{len(repeated):,} of {counted(len(sentences), 'development sentence')}, with {n_repeated:,} of "
             f"{counted(n_entities, 'entity', 'entities')}, are in the training data too: scores will be higher than on "
-            "new text, and `cige evaluate --train` tells how much",
-            RepeatedSentenceWarning,
-            stacklevel=3,
+            "new text, and `cige evaluate --train` tells how much"
         )
+
+
+def _unlearned(source: Source) -> dict[str, int]:
+    """The labels of development entities of which no training sentence has any part, and how often they occur."""
+    learned = {OPEN, *(part for written in labels_of(source.train) for part in written.split(EITHER))}
+    counts = Counter(span.label for sentence in source.dev for span in sentence.spans)
+    return {label: n for label, n in sorted(counts.items()) if learned.isdisjoint(label.split(EITHER))}
 
 
 def golds_of(
