@@ -19,6 +19,7 @@ from cige.lexicon.user_word import (
     UserWord,
     UserWords,
     each_user_word,
+    is_usable,
     reason_to_refuse_user_word,
 )
 from cige.lexicon.word_blob import WordBlob
@@ -28,7 +29,6 @@ from cige.text.normalize import normalize_word
 WordTriple = tuple[str, str | None, str]  # text, label and mode
 _AT_ONCE = 4096
 _N_LISTED = 10
-_USABLE = "甲乙"  # with which a label and a mode are checked by themselves
 
 
 @dataclass(frozen=True)
@@ -182,8 +182,7 @@ def _check_types(words: Sequence[WordTriple]) -> None:
 
 def _numbers(label: str | None, mode: str, numbers: dict[str | None, int], was_saved: bool) -> tuple[int, int] | None:
     """The numbers of a label and a mode, or None if no word can have both."""
-    word = UserWord(_USABLE, label, mode)  # type: ignore[arg-type]
-    if reason_to_refuse_user_word(word, was_saved=was_saved) is not None:
+    if not is_usable(label, mode, was_saved=was_saved):
         return None
     return numbers.setdefault(label, len(numbers)), MODES.index(mode)  # type: ignore[arg-type]
 
