@@ -110,12 +110,9 @@ class NamesList:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> NamesList:
-        """Read a list, plain or compressed; a name on several lines has the kinds of all of them.
-
-        Raises:
-            LexiconError: the file cannot be read or has no usable line, or there are too many kinds. `report` lists
-                the lines that were refused one by one.
-        """
+        """Read a list, plain or compressed; a name on several lines has the kinds of all of them. Raises a LexiconError
+        if the file cannot be read or has no usable line, or there are too many kinds. `report` lists the lines that
+        were refused one by one."""
         from cige.lexicon.report import ReportBuilder
         from cige.lexicon.text_file import read_lines
 

@@ -230,12 +230,9 @@ def _sound_rows(block: _RawBlock, report: ReportBuilder) -> VectorBlock:
         else:
             problem = block.problems.get(k) or (EMPTY if not word else CONTROL if "\n" in word else NOT_NUMBERS)
             report.refuse(block.first + k, word, problem)
-    if len(rows_kept) == len(words):
-        return VectorBlock(
-            list(range(block.first, block.first + len(rows_kept))), cast(list[str], words), block.vectors
-        )
-    sound = [cast(str, words[k]) for k in rows_kept]
-    return VectorBlock([block.first + k for k in rows_kept], sound, block.vectors[rows_kept])
+    sound = cast(list[str], [words[k] for k in rows_kept])
+    vectors = block.vectors if len(sound) == len(words) else block.vectors[rows_kept]
+    return VectorBlock([block.first + k for k in rows_kept], sound, vectors)
 
 
 def _decoded(words: list[bytes]) -> list[str | None]:
