@@ -55,11 +55,8 @@ class Calibration:
         return tuple(map(float, given)), tuple(map(float, right))
 
     def threshold(self, recall: float, label: str) -> float:
-        """The lowest probability, 0..1, of spans of `label` that must be reported for this recall.
-
-        Raises:
-            ValueError: there were too few labelled sentences, or their probabilities are too low, for this recall.
-        """
+        """The lowest probability, 0..1, of spans of `label` that must be reported for this recall. Raises a ValueError
+        if there were too few labelled sentences, or their probabilities are too low, for this recall."""
         for known in (self.label_thresholds.get(label, {}), self.thresholds):
             enough = [level for level in known if level >= recall - 1e-9]
             if enough:

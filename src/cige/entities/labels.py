@@ -45,16 +45,15 @@ def map_labels(
     sides.
     """
     ours = ", ".join(sorted(model_labels)) or "none"
-    unknown = sorted(
-        {f"{source}={target}" for source, target in mapping.items() if target not in {*model_labels, DROPPED}}
-    )
+    targets = {*model_labels, DROPPED}
+    unknown = sorted({f"{source}={target}" for source, target in mapping.items() if target not in targets})
     if unknown:
         names = ", ".join(sorted({item.rpartition("=")[2] for item in unknown}))
         raise DataError(f"the model has no label {names}, to which {', '.join(unknown)} maps; it has {ours}")
     sentences = [list(sentence) for sentence in spans]
     data_labels = {span.label for sentence in sentences for span in sentence}
     known = {label: mapping.get(label, label) for label in data_labels}
-    unmapped = sorted(label for label, target in known.items() if target not in {*model_labels, DROPPED})
+    unmapped = sorted(label for label, target in known.items() if target not in targets)
     if unmapped:
         raise DataError(
             f"no label of the model for {', '.join(unmapped)}; the data has {', '.join(sorted(data_labels))}, the "
