@@ -101,11 +101,7 @@ class SourceTypes:
 
     def read(self, sentence: Sentence) -> Sentence:
         """The sentence with types instead of the corpus's labels; several types are joined by `EITHER`, and `OPEN` is
-        kept.
-
-        Raises:
-            DataError: a label is not in `map`.
-        """
+        kept. Raises a DataError if a label is not in `map`."""
         spans: list[Span] = []
         for span in sentence.spans:
             if span.label == OPEN:

@@ -106,7 +106,8 @@ class GoldTags:
         """int64[T] ids of tag sets."""
         spans = [span for span in sentence.spans if self._allowed.get(span.label, (span.label,))]
         try:
-            return np.array([self._id(tag) for tag in spans_to_tags(len(sentence.text), spans, self._scheme)], np.int64)
+            tags = spans_to_tags(len(sentence.text), spans, self._scheme)
+            return np.array([self._ids[x] if x in self._ids else self.sets.id_of([x]) for x in tags], np.int64)
         except DataError as reason:
             where = f" (line {sentence.line})" if sentence.line else ""
             raise DataError(f"the sentence {sentence.text[:30]!r}{where}: {reason}") from None
@@ -123,22 +124,15 @@ class GoldTags:
         Returns:
             int64[T], ids of tag sets.
         """
-        exact = [
-            s
-            for s in spans
-            if len(self._allowed.get(s.label, ())) > 1
-            and s.label in self._allowed[s.label]
-            and (s.start, s.end, s.label) in labelled
-        ]
+        vague = [s for s in spans if len(of := self._allowed.get(s.label, ())) > 1 and s.label in of]
+        exact = [s for s in vague if (s.start, s.end, s.label) in labelled]
         if not exact:
             return ids
-        tags = spans_to_tags(len(ids), exact, self._scheme)
-        return np.array(
-            [self.sets.id_of([tag]) if tag != "O" else old for tag, old in zip(tags, ids, strict=True)], np.int64
-        )
-
-    def _id(self, tag: str) -> int:
-        return self._ids[tag] if tag in self._ids else self.sets.id_of([tag])
+        narrowed = ids.copy()
+        for k, tag in enumerate(spans_to_tags(len(ids), exact, self._scheme)):
+            if tag != "O":
+                narrowed[k] = self.sets.id_of([tag])
+        return narrowed
 
 
 def _edge_weight(prefix: str, odds: float) -> float:

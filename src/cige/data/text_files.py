@@ -32,7 +32,7 @@ def read_text(path: str | Path, *, again: bool = False) -> str:
     """
     if again and is_pipe(path):
         raise DataError(f"{path}: a pipe or device; expected a file, so save its content to a file first")
-    return decode(_read_bytes(Path(path)), name=str(path))
+    return decode(read_bytes(Path(path)), name=str(path))
 
 
 def decode(raw: bytes, *, name: str) -> str:
@@ -92,7 +92,8 @@ def has_surrogate(text: str) -> bool:
     return _SURROGATE.search(text) is not None
 
 
-def _read_bytes(path: Path) -> bytes:
+def read_bytes(path: Path) -> bytes:
+    """The content of a file, unpacked if it is .gz or .xz; raises a DataError if it cannot be read or unpacked."""
     try:
         return unpack(io.BytesIO(path.read_bytes())).read()  # in memory, because a pipe cannot be rewound
     except FileNotFoundError:
