@@ -13,7 +13,7 @@ from math import log, sqrt
 
 import numpy as np
 
-from cige.data.sentence import OPEN, Sentence, Span
+from cige.data.sentence import OPEN, Sentence, Span, show_sentence
 from cige.data.tags import spans_to_tags, split_tag
 from cige.errors import DataError
 
@@ -109,8 +109,7 @@ class GoldTags:
             tags = spans_to_tags(len(sentence.text), spans, self._scheme)
             return np.array([self._ids[x] if x in self._ids else self.sets.id_of([x]) for x in tags], np.int64)
         except DataError as reason:
-            where = f" (line {sentence.line})" if sentence.line else ""
-            raise DataError(f"the sentence {sentence.text[:30]!r}{where}: {reason}") from None
+            raise DataError(f"{show_sentence(sentence)}: {reason}") from None
 
     def narrowed(self, ids: np.ndarray, spans: Iterable[Span], labelled: Container[tuple[int, int, str]]) -> np.ndarray:
         """Restrict spans that allow several labels to their own label if a user's word has this label.

@@ -211,12 +211,12 @@ def _entry(line: int, word: bytes, label: str, mode: str, count: int | None) -> 
 
 def _check_places(cells: Sequence[str], place: str) -> None:
     """Raise a LexiconError if the columns of a header that is not understood are not in the order of COLUMNS."""
-    for k, name in enumerate(column_names(cells)):
-        if name in HEADERS.values() and not ((name == COLUMNS[min(k, 2)] and k <= 2) or (k, name) == (1, "count")):
-            raise LexiconError(
-                f"{place}: looks like a header ({', '.join(cells)}) without a column of words; name the columns word, "
-                "label, mode and count, of which only word is needed"
-            )
+    usual = {*enumerate(COLUMNS), (1, "count")}
+    if any(name in HEADERS.values() and (k, name) not in usual for k, name in enumerate(column_names(cells))):
+        raise LexiconError(
+            f"{place}: looks like a header ({', '.join(cells)}) without a column of words; name the columns word, "
+            "label, mode and count, of which only word is needed"
+        )
 
 
 def is_json_array(lines: Sequence[bytes]) -> bool:

@@ -255,17 +255,14 @@ class UserStore:
         return rows, numbers
 
     def _merged(self) -> UserStore:
-        """The same words, with the layers merged that have grown too large, or all if many words were removed."""
-        first = len(self.layers) - 1
-        if 4 * len(self.removed) > self._begins[-1]:
-            first = -1
-        size = len(self.layers[first]) if first >= 0 else 0
-        while first > 0 and size * _RATIO > len(self.layers[first - 1]):
+        """The same words, with the layers merged that have grown too large, or all if many words were removed or
+        changed."""
+        first = last = len(self.layers) - 1
+        while first > 0 and (self._begins[-1] - self._begins[first]) * _RATIO > len(self.layers[first - 1]):
             first -= 1
-            size += len(self.layers[first])
-        if first == len(self.layers) - 1:
-            return self if len(self.changed) <= _MOST_CHANGED else self._rebuilt(0)
-        return self._rebuilt(max(0, first))
+        if 4 * len(self.removed) > self._begins[-1] or (first == last and len(self.changed) > _MOST_CHANGED):
+            return self._rebuilt(0)
+        return self if first == last else self._rebuilt(first)
 
     def _rebuilt(self, first: int) -> UserStore:
         """The layers from `first` on as one, without removed words and with the labels and modes of now."""
