@@ -18,7 +18,6 @@ from cige.lexicon.delimited import (
     has_another_delimiter,
     joined_rows,
     other_delimiter,
-    whole_number,
 )
 from cige.lexicon.report import LoadReport, ReportBuilder
 from cige.lexicon.text_file import read_lines, shown
@@ -36,14 +35,13 @@ from cige.lexicon.typed_lines import (
     typed_entries,
 )
 from cige.lexicon.user_word import BAD_LABEL, Mode, UserWord, is_usable, reason_to_refuse_user_word
+from cige.lexicon.vector_files import N_SAMPLE, NO_VECTOR, cells_of_row, is_header, word2vec_width
 from cige.lexicon.word_rules import CONTRADICTION, DUPLICATE, INVISIBLE, MAX_WORD_CHARS, NOT_UTF8, reason_to_refuse
 from cige.text.normalize import normalize, normalize_word
 
 FORMATS = ("auto", "list", "counts", "pairs", "word2vec", *TYPED_FORMATS)
 NO_COUNT = "count missing or not a whole number"
-NO_VECTOR = "wrong number of columns for a vector"
 WRONG_SEPARATOR = "none of the next lines has this separator, but most have another; correct this line or remove it"
-N_SAMPLE = 200
 _WORD_SHOWN = 30  # characters of a word before its label, in messages
 _READ_COLUMNS = row_reader(TAB, quotes=False)
 _CSV_NAME = re.compile(r"\.csv(\.gz|\.xz)?$", re.IGNORECASE)
@@ -241,35 +239,6 @@ def detect_format(sample: list[bytes], *, spaces: bool = False) -> str:
     return typed or "list"
 
 
-def word2vec_width(sample: list[bytes]) -> int | None:
-    """Width of the vectors in the first lines of word2vec text, or None if it is not word2vec text.
-
-    Without a header, lines must have at least three numbers, since fewer may be counts.
-    """
-    header = is_header(sample)
-    if header:
-        return header[1]
-    widths = [len(raw.split()) - 1 for raw in sample if raw.strip()]
-    if not widths:
-        return None
-    width = max(set(widths), key=widths.count)
-    fits = sum(_are_numbers(raw.split()[1:]) for raw, n in zip(sample, widths, strict=False) if n == width)
-    return width if width >= 3 and 2 * fits > len(sample) else None
-
-
-def is_header(sample: list[bytes]) -> tuple[int, int] | None:
-    """(number of vectors, width) if the first line is a word2vec header that matches the second line, else None."""
-    fields = sample[0].split() if sample else []
-    if len(fields) != 2:
-        return None
-    n_rows, width = map(whole_number, fields)
-    if n_rows is None or width is None:
-        return None
-    if len(sample) == 1:
-        return (n_rows, width) if n_rows == 0 else None
-    return (n_rows, width) if width > 1 and _are_numbers(sample[1].split()[-width:], n=width) else None
-
-
 def _is_comment(raw: bytes) -> bool:
     return raw.lstrip().startswith(b"#")
 
@@ -324,17 +293,9 @@ def _word2vec_entries(lines: Iterator[tuple[int, bytes]]) -> Iterator[Entry]:
     first = [raw for _, raw in sample]
     width = word2vec_width(first) or 0
     for line, raw in chain(sample[1:] if is_header(first) else sample, lines):
-        fields = raw.rstrip().replace(b"\t", b" ").rsplit(b" ", width) if width else [raw]
+        fields = cells_of_row(raw, width) if width else [raw]
         yield Entry(line, fields[0], problem=None if width and len(fields) == width + 1 else NO_VECTOR)
 
 
 def _count(fields: list[bytes]) -> int | None:
     return count_in(fields[1].strip()) if len(fields) > 1 else None
-
-
-def _are_numbers(fields: list[bytes], *, n: int | None = None) -> bool:
-    try:
-        numbers = [float(field) for field in fields]
-    except ValueError:
-        return False
-    return n is None or len(numbers) == n
