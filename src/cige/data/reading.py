@@ -97,7 +97,7 @@ def _format_of_documents(path: Path) -> str | None:
         return None
     if format in (None, "txt", "jsonl"):
         text = read_text(path, again=True)
-        format = of_json(text) if text.lstrip()[:1] in ("{", "[") else None
+        format = of_json(text)
         if format is None and not looks_like_json_lines(text):
             first = next((line for line in text.split("\n") if line.strip()), "")
             format = "conll" if len(first.split()) in (3, 4) or first.startswith(DOCSTART) else None

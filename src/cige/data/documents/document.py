@@ -116,7 +116,9 @@ def _json_value(value: Any) -> Any:
     raise DataError(f"JSON cannot hold a value of type {type(value).__name__}; leave the column out, or write parquet")
 
 
-def read_objects(path: Path, place: str, read: Callable[[JsonObject, int], Document]) -> list[Document]:
+def read_objects(
+    path: Path, options: ReadingOptions, *, place: str, read: Callable[[JsonObject, int], Document]
+) -> list[Document]:
     """The documents that `read` makes of the JSON objects of a file and their lines or numbers.
 
     Args:

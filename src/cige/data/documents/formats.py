@@ -13,10 +13,11 @@ from typing import Any
 
 from cige.data.columns import DOCSTART
 from cige.data.documents import brat, folders, lines, tables, tokens, tools
-from cige.data.documents.document import Document, ReadingOptions
+from cige.data.documents.document import Document, ReadingOptions, read_objects
 from cige.data.jsonl import is_pair, parsed_or_none
 from cige.data.text_files import read_text
 from cige.errors import DataError
+from cige.json_text import JsonObject
 
 Read = Callable[[Path, ReadingOptions], list[Document]]
 Write = Callable[[Path, Iterable[Document]], None]
@@ -46,6 +47,10 @@ def _columns(scheme: str) -> tuple[Read, Write]:
     return partial(lines.read_columns, scheme=scheme), partial(lines.write_columns, scheme=scheme)
 
 
+def _objects(place: str, read: Callable[[JsonObject, int], Document]) -> Read:
+    return partial(read_objects, place=place, read=read)
+
+
 def _table(form: str) -> Read:
     return partial(tables.read_table, form=form)
 
@@ -54,7 +59,7 @@ FORMATS: dict[str, Format] = {
     "txt": Format("one text per line, unlabelled", lines.read_txt, None, (".txt",)),
     "jsonl": Format(
         "JSON lines of text and entities",
-        lines.read_jsonl,
+        _objects("line", lines.of_jsonl),
         lines.write_jsonl,
         (".jsonl", ".ndjson"),
         has_unlabelled=True,
@@ -74,15 +79,15 @@ FORMATS: dict[str, Format] = {
     "parquet": Format(
         "Parquet with a column of texts", tables.read_parquet, tables.write_parquet, (".parquet",), has_unlabelled=True
     ),
-    "doccano": Format("doccano's JSON lines", tools.read_doccano, tools.write_doccano),
+    "doccano": Format("doccano's JSON lines", _objects("line", tools.of_doccano), tools.write_doccano),
     "label-studio": Format(
         "tasks of Label Studio",
-        tools.read_label_studio,
+        _objects("task", tools.of_label_studio),
         tools.write_label_studio,
         has_unlabelled=True,
         has_predictions=True,
     ),
-    "displacy": Format("displaCy's objects (manual=True)", tools.read_displacy, tools.write_displacy),
+    "displacy": Format("displaCy's objects (manual=True)", _objects("object", tools.of_displacy), tools.write_displacy),
     "brat": Format(
         "a folder of brat's .txt and .ann files", brat.read_brat, brat.write_brat, (".ann",), has_unlabelled=True
     ),

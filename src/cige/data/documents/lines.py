@@ -11,7 +11,6 @@ from cige.data.documents.document import (
     ReadingOptions,
     checked,
     json_text,
-    read_objects,
     read_spans,
     span_dicts,
     text_of,
@@ -30,15 +29,11 @@ def read_txt(path: Path, options: ReadingOptions) -> list[Document]:
     return [Document(line.removesuffix("\r"), is_labelled=False, line=n) for n, line in enumerate(lines, 1)]
 
 
-def read_jsonl(path: Path, options: ReadingOptions) -> list[Document]:
-    """Read objects with "text" and, if they are labelled, "entities"; other keys are kept as `meta`."""
-
-    def read(record: JsonObject, number: int) -> Document:
-        text = text_of(record)
-        spans = read_spans(record.get("entities", []), text)
-        return Document(text, spans, without(record, "text", "entities"), "entities" in record, number)
-
-    return read_objects(path, "line", read)
+def of_jsonl(record: JsonObject, number: int) -> Document:
+    """An object with "text" and, if it is labelled, "entities"; other keys are kept as `meta`."""
+    text = text_of(record)
+    spans = read_spans(record.get("entities", []), text)
+    return Document(text, spans, without(record, "text", "entities"), "entities" in record, number)
 
 
 def write_jsonl(path: Path, documents: Iterable[Document]) -> None:
