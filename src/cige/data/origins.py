@@ -140,13 +140,11 @@ def _member_of(raw: bytes, member: str, *, name: str) -> bytes:
 def download(urls: Sequence[str], folder: Path, *, opener: Callable[..., Any]) -> Path:
     """Download a file into `folder` from the first of its addresses that has it; returns its path.
 
-    An interrupted download is kept as .part and continued by the next call.
+    An interrupted download is kept as .part and continued by the next call. Raises a DataError if the network or the
+    server failed; the message contains the address.
 
     Args:
         opener: called like `urllib.request.urlopen`, with a Request and `timeout`.
-
-    Raises:
-        DataError: the network or the server failed; the message contains the address.
     """
     for url in urls:
         try:

@@ -44,13 +44,10 @@ _BRACKETS = {"《": "》", "“": "”", '"': '"', "「": "」", "『": "』", "
 
 
 class TypeTree:
-    """The hierarchy of types.
+    """The hierarchy of types. Raises a DataError if a type is its own parent, directly or indirectly.
 
     Args:
         parents: the parent of each type that has one; a type is a kind of its parent.
-
-    Raises:
-        DataError: a type is its own parent, directly or indirectly.
     """
 
     def __repr__(self) -> str:

@@ -30,13 +30,11 @@ class TagSets:
         return len(self._ids)
 
     def id_of(self, names: Iterable[str] | Mapping[str, float]) -> int:
-        """The id of the set of these tags, which is added if it is new.
+        """The id of the set of these tags, which is added if it is new. Raises a DataError if the model does not have
+        one of the tags, or there are no tags.
 
         Args:
             names: the tags; as a mapping, the weight of each, above 0. Otherwise, all weights are 1.
-
-        Raises:
-            DataError: the model does not have one of the tags, or there are no tags.
         """
         weights = names if isinstance(names, Mapping) else dict.fromkeys(names, 1.0)
         try:

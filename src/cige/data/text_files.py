@@ -20,15 +20,13 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def read_text(path: str | Path, *, again: bool = False) -> str:
-    """The content of a UTF-8 file (plain, .gz or .xz) without its byte order mark and with its own line ends.
+    """The content of a UTF-8 file (plain, .gz or .xz) without its byte order mark and with its own line ends. Raises a
+    DataError if the file is missing, is a folder, cannot be decompressed, or is not UTF-8 (with the line number); or it
+    is a pipe and `again` is true.
 
     Args:
         again: whether the caller reads the file again, as after the detection of its format, which a pipe does not
             allow: it would be empty.
-
-    Raises:
-        DataError: the file is missing, is a folder, cannot be decompressed, or is not UTF-8 (with the line number); or
-            it is a pipe and `again` is true.
     """
     if again and is_pipe(path):
         raise DataError(f"{path}: a pipe or device; expected a file, so save its content to a file first")

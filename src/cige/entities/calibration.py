@@ -101,16 +101,13 @@ class Calibration:
 
 
 def fit(candidates: Iterable[tuple[float, bool]], gold: Iterable[tuple[str, float]]) -> Calibration:
-    """Calibrate a model by its predictions for labelled sentences.
+    """Calibrate a model by its predictions for labelled sentences. Raises a ValueError if `candidates` is empty.
 
     Args:
         candidates: the probability of each span that the model considered, and whether the span and its label are
             correct.
         gold: the label of each labelled entity, and its probability according to the model, which is 0 if the model did
             not consider it.
-
-    Raises:
-        ValueError: `candidates` is empty.
     """
     points = list(candidates)
     if not points:

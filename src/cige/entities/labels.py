@@ -13,13 +13,11 @@ DROPPED = ""
 
 
 def parse_label_map(items: str | Iterable[str], *, may_drop: bool = False) -> dict[str, str]:
-    """Parse "NR=PER,NS=LOC" (data label = model label), or several such strings, as a dict.
+    """Parse "NR=PER,NS=LOC" (data label = model label), or several such strings, as a dict. Raises a DataError if an
+    item does not have a name on both sides of "=", or a label is mapped to two names.
 
     Args:
         may_drop: whether "PER.NOM=" maps a label to DROPPED.
-
-    Raises:
-        DataError: an item does not have a name on both sides of "=", or a label is mapped to two names.
     """
     mapping: dict[str, str] = {}
     text = items if isinstance(items, str) else ",".join(items)

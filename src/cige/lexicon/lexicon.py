@@ -118,10 +118,7 @@ class Lexicon:
         from cige.lexicon.words_file import read_words  # not needed to match
 
         word_list = read_words(path, format=format, min_count=min_count, spaces=True, pairs=True)
-        if not word_list.words:
-            raise LexiconError(
-                f"no usable word; expected words of two or more characters, one per line\n{word_list.report}"
-            )
+        word_list.check()
         rules = [word for word in word_list.triples() if word[2] != EVIDENCE]
         listed, counts, report = word_list.words, word_list.counts, word_list.report
         if rules:

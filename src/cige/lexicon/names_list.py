@@ -45,10 +45,7 @@ def with_gazetteers(base: Lexicon, paths: Sequence[str | os.PathLike[str]]) -> t
     lists = []
     for path in paths:
         listed = read_words(path)
-        if not listed.words:
-            raise LexiconError(
-                f"no usable word; expected words of two or more characters, one per line\n{listed.report}"
-            )
+        listed.check()
         lists.append(listed.words)
     return with_lists(base, lists)
 

@@ -84,14 +84,12 @@ def detect_typed(sample: Sequence[bytes]) -> str | None:
 def typed_entries(
     lines: Iterator[tuple[int, bytes]], *, format: str, report: ReportBuilder, delimiter: str, quotes: bool
 ) -> Iterator[Entry]:
-    """An entry for every line (number, raw bytes) except the header.
+    """An entry for every line (number, raw bytes) except the header. Raises a LexiconError if the first row is a header
+    with unknown names, and the other rows do not begin with a word.
 
     Args:
         report: has the name of the file for messages, and receives the names of columns that are not read.
         delimiter, quotes: what separates the cells of rows, and whether they may be in quotes.
-
-    Raises:
-        LexiconError: the first row is a header with unknown names, and the other rows do not begin with a word.
     """
     has_rows, remembers = format != "jsonl", format == "labels"
     read = row_reader(delimiter, quotes=quotes) if has_rows else _read_object

@@ -69,7 +69,7 @@ def user_batch(words: Iterable[WordTriple], *, was_saved: bool = False) -> tuple
                 if key not in numbers_of:
                     numbers_of[key] = _numbers(label, mode, numbers, was_saved)
                 verdict = numbers_of[key]
-                # Nearly every word; `reason_to_refuse` has nothing against it.
+                # `reason_to_refuse` has nothing against words of letters and digits, which are nearly all.
                 if verdict is None or not (2 <= len(text) <= MAX_WORD_CHARS and text.isalnum()):
                     word = UserWord(text, label, mode)  # type: ignore[arg-type]
                     reason = reason_to_refuse_user_word(word, was_saved=was_saved)

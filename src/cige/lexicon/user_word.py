@@ -65,15 +65,13 @@ def user_words_of(words: UserWords) -> list[UserWord]:
 
 
 def each_user_word(words: UserWords) -> Iterator[tuple[str, str | None, str]]:
-    """The text, label and mode of each word of a call; they are not checked.
+    """The text, label and mode of each word of a call; they are not checked. Raises a LexiconError if a string was
+    given instead of a list, or an item is not a word.
 
     Args:
         words: strings, `UserWord`s with label and mode, a dict of words and labels (None for no label), or a DataFrame
             with a column `word` and, if there are any, `label` and `mode`. They may have the other names of the header
             of a word file (see `delimited.HEADERS`), such as `Label` or 词 and 类型; other columns are ignored.
-
-    Raises:
-        LexiconError: a string was given instead of a list, or an item is not a word.
     """
     if isinstance(words, str):
         raise LexiconError(f"words={words!r}: expected a list of words, such as [{words!r}]")
@@ -84,11 +82,11 @@ def each_user_word(words: UserWords) -> Iterator[tuple[str, str | None, str]]:
         return
     if not isinstance(words, Iterable):
         raise LexiconError(f"words: expected a list of words, got {type(words).__name__}")
-    given: Iterable[tuple[Any, str | None, str]] = (
-        ((text, label, EVIDENCE) for text, label in words.items())
-        if isinstance(words, Mapping)
-        else ((w.text, w.label, w.mode) if isinstance(w, UserWord) else (w, None, EVIDENCE) for w in words)
-    )
+    given: Iterable[tuple[Any, str | None, str]]
+    if isinstance(words, Mapping):
+        given = ((text, label, EVIDENCE) for text, label in words.items())
+    else:
+        given = ((w.text, w.label, w.mode) if isinstance(w, UserWord) else (w, None, EVIDENCE) for w in words)
     for text, label, mode in given:
         if not isinstance(text, str):
             raise LexiconError(f"words: expected strings or UserWords, got {type(text).__name__}{_instead(text)}")
@@ -179,13 +177,11 @@ class UserChanges:
 
     @classmethod
     def from_dict(cls, user: Mapping[str, Any], *, source: str | PathLike[str]) -> UserChanges:
-        """The changes from the result of `to_dict`.
+        """The changes from the result of `to_dict`. Raises a LexiconError if the value has another form, or a word
+        cannot have its label or mode.
 
         Args:
             source: the path of the file, for error messages.
-
-        Raises:
-            LexiconError: the value has another form, or a word cannot have its label or mode.
         """
         if not _is_whole(user):
             raise LexiconError(

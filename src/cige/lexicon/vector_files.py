@@ -122,13 +122,11 @@ class VectorFile:
     n_promised: int | None
 
     def blocks(self, report: ReportBuilder, on_progress: OnProgress | None = None) -> Iterator[VectorBlock]:
-        """Yield the valid rows; `report` lists the others. Words may occur twice.
+        """Yield the valid rows; `report` lists the others. Words may occur twice. Raises a LexiconError if the file is
+        damaged, or has fewer vectors than its header states.
 
         Args:
             on_progress: called after every block with (bytes of the file read, bytes of the file).
-
-        Raises:
-            LexiconError: the file is damaged, or has fewer vectors than its header states.
         """
         n_rows = 0
         size = self.path.stat().st_size

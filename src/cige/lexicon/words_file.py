@@ -68,6 +68,12 @@ class WordList:
     report: LoadReport
     of_words: list[tuple[str | None, str]]
 
+    def check(self) -> None:
+        """Raise a LexiconError if there is no word."""
+        if not self.words:
+            expected = "expected words of two or more characters, one per line"
+            raise LexiconError(f"no usable word; {expected}\n{self.report}")
+
     @cached_property
     def user_words(self) -> list[UserWord]:
         """The words with their labels and modes."""

@@ -73,13 +73,11 @@ def without(values: Mapping[str, Any], *taken: str) -> JsonObject:
 
 
 def checked(documents: Iterable[Document], *, parts: bool = False) -> Iterator[tuple[int, Document]]:
-    """The documents with their numbers from 1.
+    """The documents with their numbers from 1. Raises a DataError if spans exceed a text, or the format cannot hold
+    them.
 
     Args:
         parts: whether the format can hold discontinuous entities.
-
-    Raises:
-        DataError: spans exceed a text, or the format cannot hold them.
     """
     for number, document in enumerate(documents, 1):
         with error_context(f"documents to write, number {number}"):
@@ -119,13 +117,11 @@ def _json_value(value: Any) -> Any:
 def read_objects(
     path: Path, options: ReadingOptions, *, place: str, read: Callable[[JsonObject, int], Document]
 ) -> list[Document]:
-    """The documents that `read` makes of the JSON objects of a file and their lines or numbers.
+    """The documents that `read` makes of the JSON objects of a file and their lines or numbers. Raises a DataError if
+    the file is not JSON, or an object is no document; the message contains the place.
 
     Args:
         place: what an object is in messages, such as a line or a task.
-
-    Raises:
-        DataError: the file is not JSON, or an object is no document; the message contains the place.
     """
     documents = []
     for _, number, value in json_values(read_text(path), str(path)):
