@@ -119,8 +119,8 @@ def read_words(
         pairs: whether "auto" may detect "pairs"; None: if words cannot contain spaces.
 
     Raises:
-        LexiconError: the file cannot be read, most of it is not UTF-8, it is a JSON array, or the format is unknown.
-            Its header names no column of words. Single bad lines are only listed in the report.
+        LexiconError: the file cannot be read, most of it is not UTF-8, it is a JSON array, its header names no column
+            of words, or the format is unknown. Single bad lines are only listed in the report.
     """
     if format not in FORMATS:
         raise LexiconError(f"format {format!r}: expected one of {', '.join(FORMATS)}")

@@ -59,7 +59,7 @@ FORMATS: dict[str, Format] = {
     "txt": Format("one text per line, unlabelled", lines.read_txt, None, (".txt",)),
     "jsonl": Format(
         "JSON lines of text and entities",
-        _objects("line", lines.of_jsonl),
+        _objects("line", lines.jsonl_document),
         lines.write_jsonl,
         (".jsonl", ".ndjson"),
         has_unlabelled=True,
@@ -79,15 +79,17 @@ FORMATS: dict[str, Format] = {
     "parquet": Format(
         "Parquet with a column of texts", tables.read_parquet, tables.write_parquet, (".parquet",), has_unlabelled=True
     ),
-    "doccano": Format("doccano's JSON lines", _objects("line", tools.of_doccano), tools.write_doccano),
+    "doccano": Format("doccano's JSON lines", _objects("line", tools.doccano_document), tools.write_doccano),
     "label-studio": Format(
         "tasks of Label Studio",
-        _objects("task", tools.of_label_studio),
+        _objects("task", tools.label_studio_document),
         tools.write_label_studio,
         has_unlabelled=True,
         has_predictions=True,
     ),
-    "displacy": Format("displaCy's objects (manual=True)", _objects("object", tools.of_displacy), tools.write_displacy),
+    "displacy": Format(
+        "displaCy's objects (manual=True)", _objects("object", tools.displacy_document), tools.write_displacy
+    ),
     "brat": Format(
         "a folder of brat's .txt and .ann files", brat.read_brat, brat.write_brat, (".ann",), has_unlabelled=True
     ),
@@ -114,8 +116,8 @@ def read_documents(path: str | Path, *, format: str = "auto", options: ReadingOp
         options: options for reading, which are not in the file.
 
     Raises:
-        DataError: a file cannot be read, or its format cannot be detected; the message contains the place in the
-            file. A folder has no files of the format, or files of several formats or splits.
+        DataError: a file cannot be read, or its format cannot be detected, or a folder has no files of the format, or
+            files of several formats or splits; the message contains the place.
     """
     path = Path(path)
     if format != "auto":

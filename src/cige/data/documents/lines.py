@@ -29,7 +29,7 @@ def read_txt(path: Path, options: ReadingOptions) -> list[Document]:
     return [Document(line.removesuffix("\r"), is_labelled=False, line=n) for n, line in enumerate(lines, 1)]
 
 
-def of_jsonl(record: JsonObject, number: int) -> Document:
+def jsonl_document(record: JsonObject, number: int) -> Document:
     """An object with "text" and, if it is labelled, "entities"; other keys are kept as `meta`."""
     text = text_of(record)
     spans = read_spans(record.get("entities", []), text)

@@ -30,7 +30,7 @@ _DOCCANO = ("start_offset", "end_offset", "label")
 _OF_DOCCANO = ("text", "data", "label", "labels", "entities")  # names that it uses itself
 
 
-def of_doccano(record: JsonObject, number: int) -> Document:
+def doccano_document(record: JsonObject, number: int) -> Document:
     """An object with "text" and "label" (or "labels"): [[start, end, label], ...]; or with "entities"."""
     key = next((key for key in ("label", "labels", "entities") if key in record), None)
     text = text_of(record, "text" if "text" in record else "data")
@@ -47,7 +47,7 @@ def write_doccano(path: Path, documents: Iterable[Document]) -> None:
     write_text(path, "".join(lines))
 
 
-def of_displacy(record: JsonObject, number: int) -> Document:
+def displacy_document(record: JsonObject, number: int) -> Document:
     """An object with "text" and "ents", as used by displaCy (`manual=True`) and spaCy's Doc.to_json."""
     text = text_of(record)
     title = {"title": record["title"]} if record.get("title") is not None else {}
@@ -89,7 +89,7 @@ def write_label_studio(path: Path, documents: Iterable[Document]) -> None:
     write_text(path, json_text(tasks, indent=1) + "\n")
 
 
-def of_label_studio(record: JsonObject, number: int) -> Document:
+def label_studio_document(record: JsonObject, number: int) -> Document:
     """A task with its first annotation that was not cancelled, or an object of JSON-MIN.
 
     A task without annotations has the spans of its first prediction, marked as suggested. Tasks without either, and
