@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -287,6 +288,16 @@ def test_a_damaged_array_is_no_file_of_columns(tmp_path):
         DataError, match=r"a\.json: not JSON \(.*\); expected one array of objects, or one object per line"
     ):
         read_sentences(path)
+
+
+def test_where_an_array_of_several_lines_is_damaged_is_told(tmp_path):
+    """Until now, documents named the first line, which is only a bracket."""
+    path = put(tmp_path, '[\n {"text": "李明", "entities": []},\n {]', "a.json")
+    for read in (read_sentences, partial(read_documents, format="jsonl")):
+        with pytest.raises(DataError, match=r"a\.json: not JSON \(.*line 3 column 3.*\); expected one array"):
+            read(path)
+    path = put(tmp_path, '\n{"text": "李明", "entities": []}\n', "b.json")
+    assert read_sentences(path)[0].line == read_documents(path)[0].line == 2
 
 
 def test_one_object_may_have_several_lines(tmp_path):

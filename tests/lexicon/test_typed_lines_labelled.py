@@ -69,6 +69,12 @@ def test_a_dictionary_of_jieba_is_read_with_labels(tmp_path):
     ]  # fmt: skip
 
 
+def test_a_count_before_a_part_of_speech_is_kept_in_a_file_of_counts_after_tabs(tmp_path):
+    found = read(tmp_path, "云栖\t12", "云计算\t4", "张三 7 nr")
+    assert (found.report.format, found.counts) == ("counts", [12, 4, 7])
+    assert pairs(found) == [("云栖", None), ("云计算", None), ("张三", "PER")]
+
+
 def test_what_is_neither_is_refused_by_name(tmp_path):
     found = read(tmp_path, "云计算 5 n", "李小福 2 nr", "杭州 9 ns", "台中 什么")
     assert found.report.n_refused == 1 and "台中" in str(found.report) and NO_COUNT in str(found.report)

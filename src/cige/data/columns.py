@@ -16,10 +16,13 @@ from cige.data.sentence import LabelledFile, Repair, Sentence, Span
 from cige.data.tags import illegal_transitions, repair, spans_to_tags, split_tag, tags_to_spans
 from cige.data.text_files import error_context
 from cige.errors import DataError
+from cige.text.counted import counted
 from cige.text.visible import one_line
 
 OPEN_BOX = "\u2423"  # ␣, which represents a space
+DOCSTART = "-DOCSTART-"
 _LINE = re.compile(r"([^ \t]+|[ \t])[ \t]+([^ \t]+)[ \t]*")
+_LINE_OF_CONLL = re.compile(r"([^ \t]+|[ \t])(?:[ \t]+([^ \t]+)){1,3}[ \t]*")
 _WHITE = re.compile(r"\s")
 
 
@@ -32,15 +35,19 @@ class _Block:
     tags: list[str] = field(default_factory=list)
 
 
-def parse_columns(text: str, *, name: str, scheme: str = "auto", repair_tags: bool = False) -> LabelledFile:
+def parse_columns(
+    text: str, *, name: str, scheme: str = "auto", repair_tags: bool = False, is_conll: bool = False
+) -> LabelledFile:
     """Read the text of a column file, whose name is `name` in messages. Raises a DataError with the line number if a
     line has a wrong number of columns, an unknown tag or an illegal transition.
 
     Args:
         scheme: BMES, BIOES, BIO, or "auto" to detect it from the tags; if several fit, the most permissive one.
         repair_tags: repair illegal transitions as `tags.repair` does and list them, instead of raising an error.
+        is_conll: whether there may be other columns between the character and the tag, four in all, and lines that
+            begin with -DOCSTART-, which separate sentences like blank ones.
     """
-    blocks, lines_of_tags = _split_blocks(text, name)
+    blocks, lines_of_tags = _split_blocks(text, name, is_conll)
     if scheme == "auto":
         scheme = detect_scheme(lines_of_tags, name)
     for tag, line in lines_of_tags.items():
@@ -83,7 +90,7 @@ def format_columns(sentences: Iterable[Sentence], scheme: str = "BMES") -> str:
     return "\ufeff" + text if text.startswith("\ufeff") else text
 
 
-def _split_blocks(text: str, name: str) -> tuple[list[_Block], dict[str, int]]:
+def _split_blocks(text: str, name: str, is_conll: bool) -> tuple[list[_Block], dict[str, int]]:
     """The sentences of a file, and the first line of each tag."""
     blocks: list[_Block] = []
     lines_of_tags: dict[str, int] = {}
@@ -93,16 +100,14 @@ def _split_blocks(text: str, name: str) -> tuple[list[_Block], dict[str, int]]:
         known = columns.get(line)
         if known is None:
             content = line.removesuffix("\r")
-            if not content.strip(" \t"):
+            if not content.strip(" \t") or (is_conll and content.startswith(DOCSTART)):
                 block = None
                 continue
-            match = _LINE.fullmatch(content)
+            match = (_LINE_OF_CONLL if is_conll else _LINE).fullmatch(content)
             if match is None:
-                n_columns = len(content.split())
-                raise DataError(
-                    f"{name}, line {number}: expected a character and a tag, found {n_columns} "
-                    f"column{'' if n_columns == 1 else 's'} in {content[:40]!r}"
-                )
+                expected = "2 to 4 columns" if is_conll else "a character and a tag"
+                found = counted(len(content.split()), "column")
+                raise DataError(f"{name}, line {number}: expected {expected}, found {found} in {content[:40]!r}")
             known = columns[line] = (match[1].replace(OPEN_BOX, " "), match[2])
             lines_of_tags.setdefault(known[1], number)
         if block is None:

@@ -112,11 +112,8 @@ class ComponentTable:
         return {name: getattr(self, name) for name in ("codes", "sequences", "parts", "ends")}
 
     def check(self) -> None:
-        """Check a table that was read from a folder.
-
-        Raises:
-            ValueError: a number refers to nothing, or an array has another shape or type; the message names it.
-        """
+        """Check a table that was read from a folder. Raises a ValueError if a number refers to nothing, or an array has
+        another shape or type; the message names it."""
         for name, array in self.arrays().items():
             expected = np.int64 if name == "codes" else np.int32
             if array.ndim != 1 or array.dtype != expected:

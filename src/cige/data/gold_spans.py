@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from cige.data.sentence import Sentence, Span, show_span
+from cige.data.sentence import Sentence, Span, show_sentence, show_span
 from cige.errors import DataError
 
 # The classes of pairs of characters in nn.word_pairs: none, next character, and a type of entity each.
@@ -28,13 +28,10 @@ class GoldSpans:
         self._numbers = {label: number for number, label in enumerate(labels)}
 
     def ids(self, sentence: Sentence) -> np.ndarray:
-        """int64[G, 3]: the cells of the spans of a sentence.
-
-        Raises:
-            DataError: a label is not one of the model's, such as several labels or the label of text that was not
-                annotated, or a span does not fit the text or the grid.
-        """
-        where = f"the sentence {sentence.text[:30]!r}" + (f" (line {sentence.line})" if sentence.line else "")
+        """int64[G, 3]: the cells of the spans of a sentence. Raises a DataError if a label is not one of the model's,
+        such as several labels or the label of text that was not annotated, or a span does not fit the text or the
+        grid."""
+        where = show_sentence(sentence)
         for span in sentence.spans:
             if span.label not in self._numbers:
                 known = ", ".join(self._numbers)

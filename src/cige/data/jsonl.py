@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -40,13 +40,8 @@ def looks_like_json_lines(text: str) -> bool:
     """Whether the first line that is not blank is a JSON object, or the text begins as an array of objects."""
     if re.match(r"\s*\[\s*\{", text):
         return True
-    first = re.search(r"[^\n]*\S[^\n]*", text)
-    if first is None or not first[0].lstrip().startswith("{"):
-        return False
-    try:
-        return isinstance(json.loads(first[0]), dict)
-    except (ValueError, RecursionError):
-        return False
+    first = text.strip().split("\n", 1)[0]
+    return first.startswith("{") and isinstance(parsed_or_none(first), dict)
 
 
 def parse_json_lines(
@@ -64,12 +59,10 @@ def parse_json_lines(
         nested: keep all of them, for models that find nested entities.
     """
     sentences, repairs = [], []
-    items = _array(text, name)
-    for number, item in enumerate(text.split("\n") if items is None else items, 1):
-        if items is None and not item.strip():
-            continue
-        with error_context(f"{name}, {'line' if items is None else 'item'} {number}"):
-            record = load_object(item) if items is None else _an_object(item)
+    for unit, number, record in json_values(text, name):
+        with error_context(f"{name}, {unit} {number}"):
+            if not isinstance(record, dict):
+                raise DataError(f'expected an object such as {{"text": ...}}, found {type(record).__name__}')
             if form == "auto":
                 form = "cluener" if "entities" not in record and isinstance(record.get("label"), dict) else "jsonl"
             sentence_text = _get_text(record)
@@ -96,34 +89,41 @@ def format_json_lines(sentences: Iterable[Sentence], form: str = "jsonl") -> str
     return "".join(lines)
 
 
-def load_object(line: str) -> JsonObject:
-    """The JSON object of a line; raises a DataError if it is not an object."""
-    try:
-        record = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"not JSON ({error}); expected one object per line") from None
-    return _an_object(record)
-
-
-def _array(text: str, name: str) -> list[Any] | None:
-    """The items of a text that is one JSON array, or the object that a text of several lines is; None for others."""
-    if text.lstrip().startswith("{") and "\n" in text.strip():
+def json_values(text: str, name: str) -> Iterator[tuple[str, int, Any]]:
+    """("item", number, value) of a JSON array or of a single value, ("line", number, value) of JSON lines; `name` is
+    that of the file in messages. Raises a DataError if the text is not JSON."""
+    start, *others = text.strip().split("\n", 1)
+    if start.startswith("[") or (start.startswith("{") and others):
         try:
-            return [json.loads(text)]  # of JSON lines, only the first one is read here
-        except (ValueError, RecursionError):
-            return None
-    if not text.lstrip().startswith("["):
-        return None
+            parsed = json.loads(text)  # of several lines that are objects, only the first one is read here
+        except (ValueError, RecursionError) as error:
+            if start.startswith("[") and parsed_or_none(start) is None:  # it is not an array per line either
+                wanted = "expected one array of objects, or one object per line"
+                raise DataError(f"{name}: not JSON ({error}); {wanted}") from None
+        else:
+            items = parsed if isinstance(parsed, list) and not is_pair(parsed) else [parsed]
+            yield from (("item", number, item) for number, item in enumerate(items, 1))
+            return
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            try:
+                value = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                raise DataError(f"{name}, line {number}: not JSON ({error}); expected one object per line") from None
+            yield "line", number, value
+
+
+def is_pair(value: Any) -> bool:
+    """Whether a JSON value is [text, {...}], the form of spaCy's examples."""
+    return isinstance(value, list) and len(value) == 2 and isinstance(value[0], str) and isinstance(value[1], dict)
+
+
+def parsed_or_none(text: str | bytes) -> Any:
+    """The value of a JSON text; None if it is not JSON."""
     try:
-        return json.loads(text)  # type: ignore[no-any-return]
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{name}: not JSON ({error}); expected one array of objects, or one object per line") from None
-
-
-def _an_object(record: Any) -> JsonObject:
-    if not isinstance(record, dict):
-        raise DataError(f'expected an object such as {{"text": ...}}, found {type(record).__name__}')
-    return record
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _get_text(record: JsonObject) -> str:
@@ -149,21 +149,15 @@ def spans_of_list(entries: Sequence[Any], text: str, *, keys: Sequence[str] = ("
     spans = []
     for entry in entries:
         if isinstance(entry, dict):
-            spans.append(span_of(entry, text, keys=keys))
+            start, end, label = map(entry.get, keys)
+            span = with_parts(make_span(start, end, label, text), entry.get("parts"))
+            check_surface(span, entry.get("text", span.text_in(text)), text)
+            spans.append(span)
         elif isinstance(entry, list) and len(entry) >= 3:
             spans.append(make_span(entry[0], entry[1], entry[2], text))
         else:
             raise DataError(f"expected {{{', '.join(keys)}}} or [start, end, label] for an entity, found {entry!r:.60}")
     return sorted(spans)
-
-
-def span_of(entity: JsonObject, text: str, *, keys: Sequence[str] = ("start", "end", "label")) -> Span:
-    """The span of an object with these keys, and with "parts" if it is discontinuous. Its "text", if it has one, is
-    checked."""
-    start, end, label = map(entity.get, keys)
-    span = with_parts(make_span(start, end, label, text), entity.get("parts"))
-    check_surface(span, entity.get("text", span.text_in(text)), text)
-    return span
 
 
 def with_parts(span: Span, parts: Any) -> Span:

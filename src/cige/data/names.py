@@ -35,14 +35,11 @@ def user_words_of(
     sentences: Iterable[Sentence], *, labels: Collection[str] | None = None, min_count: int = 1
 ) -> list[str]:
     """The distinct entities of labelled sentences that can be user words (two characters or more, without gaps),
-    normalised and sorted.
+    normalised and sorted. Raises a DataError if no entity has one of the labels.
 
     Args:
         labels: use only entities with these labels; None uses all.
         min_count: minimum number of occurrences with these labels.
-
-    Raises:
-        DataError: no entity has one of the labels.
     """
     counts: Counter[str] = Counter()
     seen: set[str] = set()

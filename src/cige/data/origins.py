@@ -48,25 +48,20 @@ class Origin:
     @property
     def url(self) -> str:
         """The address of the file at its commit."""
-        return self._at(self.commit)
+        return self.urls[0]
 
     @property
-    def urls(self) -> tuple[str, str]:
+    def urls(self) -> tuple[str, ...]:
         """The URLs to try: the commit, then the default branch if the host does not accept abbreviated commits.
 
         The sha256 is checked in either case.
         """
-        return self._at(self.commit), self._at("master")
-
-    def _at(self, ref: str) -> str:
-        return f"https://raw.githubusercontent.com/{self.repository}/{ref}/{self.path}"
+        repository = f"https://raw.githubusercontent.com/{self.repository}"
+        return tuple(f"{repository}/{ref}/{self.path}" for ref in (self.commit, "master"))
 
     def convert(self, raw: bytes) -> bytes:
-        """Convert the downloaded bytes to a .bmes file.
-
-        Raises:
-            DataError: they cannot be read, or the result does not have the expected checksum.
-        """
+        """Convert the downloaded bytes to a .bmes file. Raises a DataError if they cannot be read, or the result does
+        not have the expected checksum."""
         if self.member is not None:
             raw = _member_of(raw, self.member, name=self.url)
         sentences = CONVERTERS[self.form](decode(raw, name=self.url), self.url)
@@ -145,13 +140,11 @@ def _member_of(raw: bytes, member: str, *, name: str) -> bytes:
 def download(urls: Sequence[str], folder: Path, *, opener: Callable[..., Any]) -> Path:
     """Download a file into `folder` from the first of its addresses that has it; returns its path.
 
-    An interrupted download is kept as .part and continued by the next call.
+    An interrupted download is kept as .part and continued by the next call. Raises a DataError if the network or the
+    server failed; the message contains the address.
 
     Args:
         opener: called like `urllib.request.urlopen`, with a Request and `timeout`.
-
-    Raises:
-        DataError: the network or the server failed; the message contains the address.
     """
     for url in urls:
         try:
@@ -163,7 +156,7 @@ def download(urls: Sequence[str], folder: Path, *, opener: Callable[..., Any]) -
 
 
 def _download_one(url: str, folder: Path, opener: Callable[..., Any]) -> Path:
-    name = f"{hashlib.sha256(url.encode()).hexdigest()[:12]}-{url.rpartition('/')[2]}"
+    name = f"{sha256_of(url.encode())[:12]}-{url.rpartition('/')[2]}"
     target, part = folder / name, folder / f"{name}.part"
     if not target.exists():
         folder.mkdir(parents=True, exist_ok=True)

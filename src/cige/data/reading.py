@@ -6,11 +6,10 @@ from collections import deque
 from collections.abc import Iterable
 from pathlib import Path
 
-from cige.data.columns import format_columns, parse_columns
+from cige.data.columns import DOCSTART, format_columns, parse_columns
 from cige.data.documents.document import Document, ReadingOptions
 from cige.data.documents.folders import suffix
 from cige.data.documents.formats import find_format, known, of_json, of_name, read_documents, write_documents
-from cige.data.documents.lines import DOCSTART
 from cige.data.jsonl import format_json_lines, learnable, looks_like_json_lines, parse_json_lines, repairs_of
 from cige.data.sentence import LabelledFile, Repair, Sentence, Span, warn_of_repairs
 from cige.data.text_files import error_context, read_text, write_text
@@ -55,17 +54,19 @@ def read_labelled(
     if other is not None:
         documents = read_documents(path, format=other, options=ReadingOptions(repair=repair))
         labelled = sentences_of(documents, name=name, format=other, keep_outermost=repair, nested=nested)
-        return _not_empty(labelled, name)
-    text = read_text(path)
-    is_json = format in JSON_FORMATS or (
-        format == "auto" and (looks_like_json_lines(text) or _BY_NAME.get(suffix(Path(path))) == "jsonl")
-    )
-    if is_json:
-        labelled = parse_json_lines(text, name=name, form=format, keep_outermost=repair, nested=nested)
     else:
-        scheme = "auto" if format == "auto" else format.upper()
-        labelled = parse_columns(text, name=name, scheme=scheme, repair_tags=repair)
-    return _not_empty(labelled, name)
+        text = read_text(path)
+        is_json = format in JSON_FORMATS or (
+            format == "auto" and (looks_like_json_lines(text) or _BY_NAME.get(suffix(Path(path))) == "jsonl")
+        )
+        if is_json:
+            labelled = parse_json_lines(text, name=name, form=format, keep_outermost=repair, nested=nested)
+        else:
+            scheme = "auto" if format == "auto" else format.upper()
+            labelled = parse_columns(text, name=name, scheme=scheme, repair_tags=repair)
+    if not labelled.sentences:
+        raise DataError(f"{name} contains no sentence; expected lines of `character tag` or of JSON objects")
+    return labelled
 
 
 def write_sentences(path: str | Path, sentences: Iterable[Sentence], *, format: str = "auto") -> None:
@@ -87,12 +88,6 @@ def write_sentences(path: str | Path, sentences: Iterable[Sentence], *, format: 
     write_text(path, format_json_lines(sentences, format) if is_json else format_columns(sentences, format.upper()))
 
 
-def _not_empty(labelled: LabelledFile, name: str) -> LabelledFile:
-    if not labelled.sentences:
-        raise DataError(f"{name} contains no sentence; expected lines of `character tag` or of JSON objects")
-    return labelled
-
-
 def _format_of_documents(path: Path) -> str | None:
     """The format of a file that is not read here but as documents; None for columns and JSON lines of sentences."""
     if path.is_dir():
@@ -102,7 +97,7 @@ def _format_of_documents(path: Path) -> str | None:
         return None
     if format in (None, "txt", "jsonl"):
         text = read_text(path, again=True)
-        format = of_json(text) if text.lstrip()[:1] in ("{", "[") else None
+        format = of_json(text)
         if format is None and not looks_like_json_lines(text):
             first = next((line for line in text.split("\n") if line.strip()), "")
             format = "conll" if len(first.split()) in (3, 4) or first.startswith(DOCSTART) else None
@@ -131,12 +126,9 @@ def sentences_of(
         repairs += repairs_of(dropped, document.text, line)
         sentences += _cut(document.text, spans, line)
     if n_unlabelled and not sentences:
-        seen = (
-            f" ({counted(n_suggested, 'has', 'have')} a model's predictions, which nobody has submitted)"
-            if n_suggested
-            else ""
-        )
-        raise DataError(f"{name}: no labelled text in it, of {counted(n_unlabelled, 'text')}{seen}; label them first")
+        seen = f" ({counted(n_suggested, 'has', 'have')} a model's predictions, which nobody has submitted)"
+        given = counted(n_unlabelled, "text") + (seen if n_suggested else "")
+        raise DataError(f"{name}: no labelled text in it, of {given}; label them first")
     return LabelledFile(tuple(sentences), format, tuple(repairs))
 
 
@@ -146,7 +138,7 @@ def _cut(text: str, spans: list[Span], line: int) -> list[Sentence]:
     pieces, start = [], 0
     inside: list[Span] = []
     after = deque(sorted(spans, key=lambda span: span.start))
-    for end in [window.core_end for window in split_windows(text)]:
+    for end in (window.core_end for window in split_windows(text)):
         while after and after[0].start < end:
             inside.append(after.popleft())
         if any(span.end > end for span in inside):

@@ -77,6 +77,11 @@ class Sentence:
     line: int | None = None
 
 
+def show_sentence(sentence: Sentence) -> str:
+    """A sentence as messages name it: by its first characters, and by its line if it has one."""
+    return f"the sentence {sentence.text[:30]!r}" + (f" (line {sentence.line})" if sentence.line else "")
+
+
 class RepairWarning(UserWarning):
     """A file was read with repair=True, and parts of it were repaired."""
 

@@ -44,13 +44,10 @@ _BRACKETS = {"《": "》", "“": "”", '"': '"', "「": "」", "『": "』", "
 
 
 class TypeTree:
-    """The hierarchy of types.
+    """The hierarchy of types. Raises a DataError if a type is its own parent, directly or indirectly.
 
     Args:
         parents: the parent of each type that has one; a type is a kind of its parent.
-
-    Raises:
-        DataError: a type is its own parent, directly or indirectly.
     """
 
     def __repr__(self) -> str:
@@ -101,11 +98,7 @@ class SourceTypes:
 
     def read(self, sentence: Sentence) -> Sentence:
         """The sentence with types instead of the corpus's labels; several types are joined by `EITHER`, and `OPEN` is
-        kept.
-
-        Raises:
-            DataError: a label is not in `map`.
-        """
+        kept. Raises a DataError if a label is not in `map`."""
         spans: list[Span] = []
         for span in sentence.spans:
             if span.label == OPEN:

@@ -13,7 +13,7 @@ from math import log, sqrt
 
 import numpy as np
 
-from cige.data.sentence import OPEN, Sentence, Span
+from cige.data.sentence import OPEN, Sentence, Span, show_sentence
 from cige.data.tags import spans_to_tags, split_tag
 from cige.errors import DataError
 
@@ -30,13 +30,11 @@ class TagSets:
         return len(self._ids)
 
     def id_of(self, names: Iterable[str] | Mapping[str, float]) -> int:
-        """The id of the set of these tags, which is added if it is new.
+        """The id of the set of these tags, which is added if it is new. Raises a DataError if the model does not have
+        one of the tags, or there are no tags.
 
         Args:
             names: the tags; as a mapping, the weight of each, above 0. Otherwise, all weights are 1.
-
-        Raises:
-            DataError: the model does not have one of the tags, or there are no tags.
         """
         weights = names if isinstance(names, Mapping) else dict.fromkeys(names, 1.0)
         try:
@@ -106,10 +104,10 @@ class GoldTags:
         """int64[T] ids of tag sets."""
         spans = [span for span in sentence.spans if self._allowed.get(span.label, (span.label,))]
         try:
-            return np.array([self._id(tag) for tag in spans_to_tags(len(sentence.text), spans, self._scheme)], np.int64)
+            tags = spans_to_tags(len(sentence.text), spans, self._scheme)
+            return np.array([self._ids[x] if x in self._ids else self.sets.id_of([x]) for x in tags], np.int64)
         except DataError as reason:
-            where = f" (line {sentence.line})" if sentence.line else ""
-            raise DataError(f"the sentence {sentence.text[:30]!r}{where}: {reason}") from None
+            raise DataError(f"{show_sentence(sentence)}: {reason}") from None
 
     def narrowed(self, ids: np.ndarray, spans: Iterable[Span], labelled: Container[tuple[int, int, str]]) -> np.ndarray:
         """Restrict spans that allow several labels to their own label if a user's word has this label.
@@ -123,22 +121,15 @@ class GoldTags:
         Returns:
             int64[T], ids of tag sets.
         """
-        exact = [
-            s
-            for s in spans
-            if len(self._allowed.get(s.label, ())) > 1
-            and s.label in self._allowed[s.label]
-            and (s.start, s.end, s.label) in labelled
-        ]
+        vague = [s for s in spans if len(of := self._allowed.get(s.label, ())) > 1 and s.label in of]
+        exact = [s for s in vague if (s.start, s.end, s.label) in labelled]
         if not exact:
             return ids
-        tags = spans_to_tags(len(ids), exact, self._scheme)
-        return np.array(
-            [self.sets.id_of([tag]) if tag != "O" else old for tag, old in zip(tags, ids, strict=True)], np.int64
-        )
-
-    def _id(self, tag: str) -> int:
-        return self._ids[tag] if tag in self._ids else self.sets.id_of([tag])
+        narrowed = ids.copy()
+        for k, tag in enumerate(spans_to_tags(len(ids), exact, self._scheme)):
+            if tag != "O":
+                narrowed[k] = self.sets.id_of([tag])
+        return narrowed
 
 
 def _edge_weight(prefix: str, odds: float) -> float:

@@ -24,7 +24,6 @@ from cige.text.counted import counted
 Scheme: TypeAlias = Literal["BMES", "BIOES", "BIO"]
 SCHEMES: tuple[Scheme, ...] = get_args(Scheme)
 _PREFIXES = {"BMES": "BMES", "BIOES": "BIES", "BIO": "BI"}  # in the order of `tag_set`
-_OPENING = frozenset("BS")
 
 
 class IllegalTransition(NamedTuple):
@@ -143,7 +142,7 @@ def lenient_spans(tags: Sequence[str], scheme: str = "BMES") -> list[Span]:
     opened: tuple[int, str] | None = None
     for index, tag in enumerate(tags):
         prefix, label = split_tag(tag, scheme)
-        if prefix in _OPENING and opened is not None:
+        if prefix in "BS" and opened is not None:
             spans.append(Span(opened[0], index, opened[1]))
             opened = None
         if prefix == "B":

@@ -20,19 +20,17 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def read_text(path: str | Path, *, again: bool = False) -> str:
-    """The content of a UTF-8 file (plain, .gz or .xz) without its byte order mark and with its own line ends.
+    """The content of a UTF-8 file (plain, .gz or .xz) without its byte order mark and with its own line ends. Raises a
+    DataError if the file is missing, is a folder, cannot be decompressed, or is not UTF-8 (with the line number); or it
+    is a pipe and `again` is true.
 
     Args:
         again: whether the caller reads the file again, as after the detection of its format, which a pipe does not
             allow: it would be empty.
-
-    Raises:
-        DataError: the file is missing, is a folder, cannot be decompressed, or is not UTF-8 (with the line number); or
-            it is a pipe and `again` is true.
     """
     if again and is_pipe(path):
         raise DataError(f"{path}: a pipe or device; expected a file, so save its content to a file first")
-    return decode(_read_bytes(Path(path)), name=str(path))
+    return decode(read_bytes(Path(path)), name=str(path))
 
 
 def decode(raw: bytes, *, name: str) -> str:
@@ -92,7 +90,8 @@ def has_surrogate(text: str) -> bool:
     return _SURROGATE.search(text) is not None
 
 
-def _read_bytes(path: Path) -> bytes:
+def read_bytes(path: Path) -> bytes:
+    """The content of a file, unpacked if it is .gz or .xz; raises a DataError if it cannot be read or unpacked."""
     try:
         return unpack(io.BytesIO(path.read_bytes())).read()  # in memory, because a pipe cannot be rewound
     except FileNotFoundError:

@@ -55,11 +55,8 @@ class Calibration:
         return tuple(map(float, given)), tuple(map(float, right))
 
     def threshold(self, recall: float, label: str) -> float:
-        """The lowest probability, 0..1, of spans of `label` that must be reported for this recall.
-
-        Raises:
-            ValueError: there were too few labelled sentences, or their probabilities are too low, for this recall.
-        """
+        """The lowest probability, 0..1, of spans of `label` that must be reported for this recall. Raises a ValueError
+        if there were too few labelled sentences, or their probabilities are too low, for this recall."""
         for known in (self.label_thresholds.get(label, {}), self.thresholds):
             enough = [level for level in known if level >= recall - 1e-9]
             if enough:
@@ -104,16 +101,13 @@ class Calibration:
 
 
 def fit(candidates: Iterable[tuple[float, bool]], gold: Iterable[tuple[str, float]]) -> Calibration:
-    """Calibrate a model by its predictions for labelled sentences.
+    """Calibrate a model by its predictions for labelled sentences. Raises a ValueError if `candidates` is empty.
 
     Args:
         candidates: the probability of each span that the model considered, and whether the span and its label are
             correct.
         gold: the label of each labelled entity, and its probability according to the model, which is 0 if the model did
             not consider it.
-
-    Raises:
-        ValueError: `candidates` is empty.
     """
     points = list(candidates)
     if not points:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Literal
 
-from cige.data.sentence import Span
+from cige.data.jsonl import span_object
 from cige.entities.entity import Entity
-from cige.entities.scores import Labelled, parts_of
+from cige.entities.scores import Labelled, parts_of, span_of
 
 Kind = Literal["missed", "spurious", "wrong type", "wrong boundary"]
 KINDS: tuple[Kind, ...] = ("missed", "spurious", "wrong type", "wrong boundary")
@@ -40,7 +40,7 @@ class EntityError:
             "kind": self.kind,
             "sentence": self.sentence,
             "text": text,
-            "gold": None if self.gold is None else _gold_dict(self.gold, text),
+            "gold": None if self.gold is None else span_object(span_of(self.gold), text),
             "found": None if self.found is None else self.found.to_dict(),
         }
 
@@ -53,9 +53,9 @@ def list_errors(gold: Sequence[Iterable[Labelled]], predicted: Sequence[Iterable
     """
     errors = []
     for number, (labelled, entities) in enumerate(zip(gold, predicted, strict=True)):
-        right = {(*_extent(e), e.label) for e in entities} & {(*_extent(s), s.label) for s in labelled}
-        rest = [s for s in labelled if (*_extent(s), s.label) not in right]
-        others = [e for e in entities if (*_extent(e), e.label) not in right]
+        right = set(map(span_of, entities)) & set(map(span_of, labelled))
+        rest = [s for s in labelled if span_of(s) not in right]
+        others = [e for e in entities if span_of(e) not in right]
         near = ((_closeness(s, e), j, k) for j, s in enumerate(rest) for k, e in enumerate(others))
         paired: dict[int, int] = {}
         for _, j, k in sorted((pair for pair in near if pair[0][0] > 0), reverse=True):
@@ -91,7 +91,7 @@ def confusion(gold: Sequence[Iterable[Labelled]], predicted: Sequence[Iterable[L
 
 def _closeness(a: Labelled, b: Labelled) -> tuple[float, bool, int]:
     """The priority of a pair: equal spans first, then by the share of common characters, then equal labels."""
-    ours, theirs = (parts_of(span) or ((span.start, span.end),) for span in (a, b))
+    ours, theirs = span_of(a).pieces, span_of(b).pieces
     shared = sum(max(0, min(end, last) - max(start, first)) for start, end in ours for first, last in theirs)
     n_chars = sum(end - start for start, end in (*ours, *theirs)) - shared
     return shared / n_chars, a.label == b.label, -a.start
@@ -106,13 +106,6 @@ def _labels_by_extent(spans: Iterable[Labelled]) -> dict[_Extent, set[str]]:
     for span in spans:
         labels.setdefault(_extent(span), set()).add(span.label)
     return labels
-
-
-def _gold_dict(gold: Labelled, text: str) -> dict[str, object]:
-    parts = parts_of(gold)
-    surface = Span(gold.start, gold.end, gold.label, parts).text_in(text)
-    fields = {"start": gold.start, "end": gold.end, "label": gold.label, "text": surface}
-    return fields | ({"parts": [list(part) for part in parts]} if parts else {})
 
 
 def _place(error: EntityError) -> tuple[int, int]:

@@ -41,10 +41,8 @@ class LabelFacts:
 
     def for_domain(self, name: str) -> LabelFacts:
         """The same facts with the calibration of a domain instead of the general one, as far as the domain has one.
-
-        Raises:
-            ValueError: there is no such domain, as in every model of nested entities, which cannot be calibrated yet.
-        """
+        Raises a ValueError if there is no such domain, as in every model of nested entities, which cannot be calibrated
+        yet."""
         if name not in self.domains:
             if self.nested:
                 raise ValueError(
@@ -113,11 +111,8 @@ class LabelFacts:
 
     @classmethod
     def from_manifest(cls, facts: Mapping[str, Any]) -> LabelFacts:
-        """The facts in a manifest.
-
-        Raises:
-            ValueError: the value of a key does not have the form that `to_manifest` writes.
-        """
+        """The facts in a manifest. Raises a ValueError if the value of a key does not have the form that `to_manifest`
+        writes."""
         parents, max_lengths = dict(facts.get("parents", {})), dict(facts.get("max_lengths", {}))
         silent, coarse = frozenset(facts.get("silent", ())), frozenset(facts.get("coarse", ()))
         if not all(isinstance(name, str) for name in [*parents, *parents.values(), *silent, *coarse]):

@@ -13,13 +13,11 @@ DROPPED = ""
 
 
 def parse_label_map(items: str | Iterable[str], *, may_drop: bool = False) -> dict[str, str]:
-    """Parse "NR=PER,NS=LOC" (data label = model label), or several such strings, as a dict.
+    """Parse "NR=PER,NS=LOC" (data label = model label), or several such strings, as a dict. Raises a DataError if an
+    item does not have a name on both sides of "=", or a label is mapped to two names.
 
     Args:
         may_drop: whether "PER.NOM=" maps a label to DROPPED.
-
-    Raises:
-        DataError: an item does not have a name on both sides of "=", or a label is mapped to two names.
     """
     mapping: dict[str, str] = {}
     text = items if isinstance(items, str) else ",".join(items)
@@ -45,16 +43,15 @@ def map_labels(
     sides.
     """
     ours = ", ".join(sorted(model_labels)) or "none"
-    unknown = sorted(
-        {f"{source}={target}" for source, target in mapping.items() if target not in {*model_labels, DROPPED}}
-    )
+    targets = {*model_labels, DROPPED}
+    unknown = sorted({f"{source}={target}" for source, target in mapping.items() if target not in targets})
     if unknown:
         names = ", ".join(sorted({item.rpartition("=")[2] for item in unknown}))
         raise DataError(f"the model has no label {names}, to which {', '.join(unknown)} maps; it has {ours}")
     sentences = [list(sentence) for sentence in spans]
     data_labels = {span.label for sentence in sentences for span in sentence}
     known = {label: mapping.get(label, label) for label in data_labels}
-    unmapped = sorted(label for label, target in known.items() if target not in {*model_labels, DROPPED})
+    unmapped = sorted(label for label, target in known.items() if target not in targets)
     if unmapped:
         raise DataError(
             f"no label of the model for {', '.join(unmapped)}; the data has {', '.join(sorted(data_labels))}, the "

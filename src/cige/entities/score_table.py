@@ -15,8 +15,7 @@ from cige.text.counted import counted
 
 def report_table(report: Report, title: str | None = None) -> Table:
     """Precision, recall and F1 in per cent with their counts, in one section per grouping."""
-    table = Table("", "P", "R", "F1", "gold", "predicted", "correct", title=title)
-    _justify(table)
+    table = _table("", "P", "R", "F1", "gold", "predicted", "correct", title=title)
     _add(table, f"all ({counted(report.n_sentences, 'sentence')})", report.overall)
     _add(table, "span only", report.span)
     table.add_row("type accuracy", "", "", _per_cent(report.type_accuracy), "", "", "")
@@ -34,8 +33,7 @@ def report_table(report: Report, title: str | None = None) -> Table:
 def error_table(errors: Sequence[EntityError]) -> Table:
     """The number of errors of each kind, by label."""
     labels = sorted({side.label for e in errors for side in (e.gold, e.found) if side is not None})
-    table = Table("errors", *labels, "all")
-    _justify(table)
+    table = _table("errors", *labels, "all")
     for kind in KINDS:
         of_kind = [e for e in errors if e.kind == kind]
         by_label = Counter((e.gold or e.found).label for e in of_kind)  # type: ignore[union-attr]
@@ -45,8 +43,7 @@ def error_table(errors: Sequence[EntityError]) -> Table:
 
 def confusion_table(confusion: Mapping[str, Mapping[str, int]]) -> Table:
     """Gold labels (rows) and predicted labels with the same span (columns)."""
-    table = Table("found as", *confusion)
-    _justify(table)
+    table = _table("found as", *confusion)
     for label, row in confusion.items():
         cells = ["" if label == name == NOTHING else f"{n:,}" for name, n in row.items()]
         table.add_row(label, *cells)
@@ -56,8 +53,8 @@ def confusion_table(confusion: Mapping[str, Mapping[str, int]]) -> Table:
 def calibration_table(points: Sequence[tuple[float, bool]]) -> Table:
     """Scores and shares of correct entities, and the expected calibration error."""
     error = expected_calibration_error(points)
-    table = Table("score", "entities", "mean score", "right", caption=f"expected calibration error {_per_cent(error)}%")
-    _justify(table)
+    caption = f"expected calibration error {_per_cent(error)}%"
+    table = _table("score", "entities", "mean score", "right", caption=caption)
     for in_bin in reliability(points):
         place = min(N_BINS - 1, int(in_bin.score * N_BINS + 1e-9))
         name = f"{place / N_BINS:.2f} to {(place + 1) / N_BINS:.2f}"
@@ -65,9 +62,11 @@ def calibration_table(points: Sequence[tuple[float, bool]]) -> Table:
     return table
 
 
-def _justify(table: Table) -> None:
+def _table(*headers: str, title: str | None = None, caption: str | None = None) -> Table:
+    table = Table(*headers, title=title, caption=caption)
     for column in table.columns[1:]:
         column.justify = "right"
+    return table
 
 
 def _add(table: Table, name: str, counts: Counts) -> None:

@@ -190,33 +190,27 @@ def score(
     gold_keys, predicted_keys = _keys(gold), _keys(predicted)
     two_groups = partial(_two_groups, gold_keys, predicted_keys)
 
-    by_length: dict[str, Counts] = {}
-    by_lexicon: dict[str, Counts] = {}
-    by_seen: dict[str, Counts] = {}
-    by_repeated: dict[str, Counts] = {}
+    groups: dict[str, dict[str, Counts]] = {}
     if texts is not None:
         bins = [_BIN_NAMES[sum(len(text) > last for _, last in LENGTH_BINS)] for text in texts]
         by_length = _grouped(gold_keys, predicted_keys, lambda key: bins[key[0]])
-        by_length = {name: by_length.get(name, Counts()) for name in _BIN_NAMES if name in set(bins)}
+        groups["by_length"] = {name: by_length.get(name, Counts()) for name in _BIN_NAMES if name in set(bins)}
         if lexicon_words is not None:
             has_word = lexicon_words.__contains__ if isinstance(lexicon_words, Container) else lexicon_words
-            by_lexicon = two_groups("in lexicon", lambda key: has_word(normalize(_surface(key, texts))))
+            groups["by_lexicon"] = two_groups("in lexicon", lambda key: has_word(normalize(_surface(key, texts))))
         if train_surfaces is not None:
-            by_seen = two_groups("in training", lambda key: _surface(key, texts) in train_surfaces)
+            groups["by_seen"] = two_groups("in training", lambda key: _surface(key, texts) in train_surfaces)
         if train_texts is not None:
-            by_repeated = two_groups("in sentences of training", lambda key: texts[key[0]] in train_texts)
+            groups["by_repeated"] = two_groups("in sentences of training", lambda key: texts[key[0]] in train_texts)
     return Report(
         n_sentences=len(gold),
         overall=_count(gold_keys, predicted_keys),
         span=_count_spans(gold_keys, predicted_keys),
-        per_type=dict(sorted(_grouped(gold_keys, predicted_keys, lambda key: key[3]).items())),
-        by_length=by_length,
-        by_lexicon=by_lexicon,
-        by_seen=by_seen,
-        by_repeated=by_repeated,
+        per_type=dict(sorted(_grouped(gold_keys, predicted_keys, lambda key: key[1].label).items())),
         lenient=None
         if predicted_tags is None
         else _count(gold_keys, _keys([lenient_spans(tags, scheme) for tags in predicted_tags])),
+        **groups,
     )
 
 
@@ -225,7 +219,7 @@ def surfaces(sentences: Iterable[Sentence]) -> set[str]:
     return {span.text_in(sentence.text) for sentence in sentences for span in sentence.spans}
 
 
-_Key = tuple[int, int, int, str, tuple[tuple[int, int], ...]]  # sentence, start, end, label, parts
+_Key = tuple[int, Span]  # the number of a sentence, and an entity of it
 
 
 def _ratio(part: int, whole: int) -> float:
@@ -241,8 +235,13 @@ def parts_of(span: Labelled) -> tuple[tuple[int, int], ...]:
     return getattr(span, "parts", ())
 
 
-def _keys(spans: Sequence[Iterable[Labelled]]) -> set[_Key]:
-    return {(number, s.start, s.end, s.label, parts_of(s)) for number, sentence in enumerate(spans) for s in sentence}
+def span_of(entity: Labelled) -> Span:
+    """The span of a scored entity, without what else it has."""
+    return Span(entity.start, entity.end, entity.label, parts_of(entity))
+
+
+def _keys(entities: Sequence[Iterable[Labelled]]) -> set[_Key]:
+    return {(number, span_of(entity)) for number, sentence in enumerate(entities) for entity in sentence}
 
 
 def _count(gold: set[Any], predicted: set[Any]) -> Counts:
@@ -251,13 +250,13 @@ def _count(gold: set[Any], predicted: set[Any]) -> Counts:
 
 def _count_spans(gold: set[_Key], predicted: set[_Key]) -> Counts:
     """The counts without types; of several entities of one span, as many are correct as both sides have."""
-    ours, theirs = (Counter((*key[:3], key[4]) for key in keys) for keys in (gold, predicted))
+    ours, theirs = (Counter((number, s.start, s.end, s.parts) for number, s in keys) for keys in (gold, predicted))
     return Counts(len(gold), len(predicted), (ours & theirs).total())
 
 
 def _surface(key: _Key, texts: Sequence[str]) -> str:
-    number, start, end, label, parts = key
-    return Span(start, end, label, parts).text_in(texts[number])
+    number, span = key
+    return span.text_in(texts[number])
 
 
 def _grouped(gold: set[_Key], predicted: set[_Key], group_of: Callable[[_Key], str]) -> dict[str, Counts]:

@@ -49,11 +49,8 @@ class BaseWords:
 
     @classmethod
     def load(cls, folder: Path, facts: JsonObject) -> BaseWords:
-        """Map the files that `save` wrote; `facts` is the manifest of the folder, which the caller has checked.
-
-        Raises:
-            LexiconError: the files do not belong together.
-        """
+        """Map the files that `save` wrote; `facts` is the manifest of the folder, which the caller has checked. Raises
+        a LexiconError if the files do not belong together."""
         needed = _FACTS | (_FACTS_OF_TRIE if KEYS_FILE in facts["files"] else {})
         wrong = [name for name, kind in needed.items() if type(facts.get(name)) is not kind]
         if wrong:

@@ -123,9 +123,11 @@ def column_names(cells: Sequence[str]) -> list[str]:
     names = list(cells)
     for name in dict.fromkeys(HEADERS.values()):
         places = [k for k, cell in enumerate(written) if HEADERS.get(cell) == name]
-        chosen = written.index(name) if name in written else places[0] if places else None
-        for k in places:
-            names[k] = name if k == chosen else f"{cells[k]} (again)" if written[k] == name else cells[k]
+        for rank, k in enumerate(sorted(places, key=lambda k: written[k] != name)):
+            if rank == 0:
+                names[k] = name
+            elif written[k] == name:
+                names[k] = f"{cells[k]} (again)"
     return names
 
 

@@ -53,11 +53,7 @@ class HashTrie:
     @classmethod
     def build(cls, words: WordBlob) -> HashTrie:
         """Build from distinct words of two or more characters: 2.5 us per word, and at most 180 bytes per word (8.8M
-        words).
-
-        Raises:
-            ValueError: a word is shorter, or occurs twice.
-        """
+        words). Raises a ValueError if a word is shorter, or occurs twice."""
         codes, starts, n_chars = _code_points(words)
         if len(words) and n_chars.min() < 2:
             raise ValueError(f"word {int(n_chars.argmin())} has less than two characters")

@@ -88,9 +88,8 @@ class Lexicon:
                 raise LexiconError(f"from_words: word {place} is {type(word).__name__}; expected a string")
         given = [1] * len(words) if counts is None else list(counts)
         if len(given) != len(words):
-            raise LexiconError(
-                f"{counted(len(given), 'count')} for {counted(len(words), 'word')}: expected one per word"
-            )
+            n_given, n_words = counted(len(given), "count"), counted(len(words), "word")
+            raise LexiconError(f"{n_given} for {n_words}: expected one per word")
         from cige.lexicon.report import ReportBuilder
 
         report = ReportBuilder(source="words", format="words")
@@ -119,10 +118,7 @@ class Lexicon:
         from cige.lexicon.words_file import read_words  # not needed to match
 
         word_list = read_words(path, format=format, min_count=min_count, spaces=True, pairs=True)
-        if not word_list.words:
-            raise LexiconError(
-                f"no usable word; expected words of two or more characters, one per line\n{word_list.report}"
-            )
+        word_list.check()
         rules = [word for word in word_list.triples() if word[2] != EVIDENCE]
         listed, counts, report = word_list.words, word_list.counts, word_list.report
         if rules:
@@ -238,20 +234,19 @@ class Lexicon:
                 has more than 64 characters, or is a single character with mode "evidence"), or the label or the mode is
                 not valid. The message lists the words, and none is added.
         """
-        is_list = len(words) == 1 and not isinstance(words[0], str)
-        if is_list and label is None and mode == EVIDENCE and not inside:
-            self._add(usable(each_user_word(words[0])))
-            return
         if len(words) == 2 and isinstance(words[1], str) and words[1] in COMMON_TYPES:
             raise TypeError(f"add{words!r} would add two words; for a word with a type, write label={words[1]!r}")
         if inside:
             if mode != BLOCK:
                 raise LexiconError(f"inside=True was given with mode {mode!r}; it says what mode 'block' leaves alone")
             mode = BLOCK_EXACT
-        if is_list and label is None and isinstance(words[0], Mapping):
+        is_list = len(words) == 1 and not isinstance(words[0], str)
+        if is_list and label is None and mode == EVIDENCE:
+            self._add(usable(each_user_word(words[0])))
+        elif is_list and label is None and isinstance(words[0], Mapping):
             self._add(usable((text, own_label, mode) for text, own_label, _ in each_user_word(words[0])))
-            return
-        self._add(usable_alike(plain_strings(words[0]) if is_list else words, label, mode))  # type: ignore[arg-type]
+        else:
+            self._add(usable_alike(plain_strings(words[0]) if is_list else words, label, mode))  # type: ignore[arg-type]
 
     def add_entries(self, *words: UserWord) -> None:
         """Like `add`, for words that have their own labels and modes, such as another lexicon's `user_entries`.

@@ -45,10 +45,7 @@ def with_gazetteers(base: Lexicon, paths: Sequence[str | os.PathLike[str]]) -> t
     lists = []
     for path in paths:
         listed = read_words(path)
-        if not listed.words:
-            raise LexiconError(
-                f"no usable word; expected words of two or more characters, one per line\n{listed.report}"
-            )
+        listed.check()
         lists.append(listed.words)
     return with_lists(base, lists)
 
@@ -110,12 +107,9 @@ class NamesList:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> NamesList:
-        """Read a list, plain or compressed; a name on several lines has the kinds of all of them.
-
-        Raises:
-            LexiconError: the file cannot be read or has no usable line, or there are too many kinds. `report` lists
-                the lines that were refused one by one.
-        """
+        """Read a list, plain or compressed; a name on several lines has the kinds of all of them. Raises a LexiconError
+        if the file cannot be read or has no usable line, or there are too many kinds. `report` lists the lines that
+        were refused one by one."""
         from cige.lexicon.report import ReportBuilder
         from cige.lexicon.text_file import read_lines
 

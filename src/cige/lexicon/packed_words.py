@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -39,19 +40,17 @@ class PackedWords(Sequence[str]):
         find: text -> int32[n, 3], sorted rows (start, end, number), including overlaps and words of one character.
     """
 
-    def __init__(
-        self,
-        words: WordBlob,
-        slots: np.ndarray,
-        tags: np.ndarray,
-        filter: np.ndarray,
-        max_chars: int,
-        has_single: bool,
-        way: type[PythonPacked | NativePacked] | None = None,
-    ):
-        self.words, self.slots, self.tags, self.filter = words, slots, tags, filter
-        self.max_chars, self.has_single = max_chars, has_single
-        self._way = (way or Packed)(self)
+    def __init__(self, words: WordBlob, way: type[PythonPacked | NativePacked]):
+        """The tables are empty; `build` fills them."""
+        if words.offsets[-1] >= 1 << 32:
+            raise LexiconError(f"{len(words):,} words have 4 GB; expected less; add fewer words at a time")
+        self.words = WordBlob(blob=words.blob, offsets=np.ascontiguousarray(words.offsets, np.uint32))
+        n_chars, self.max_chars, n_single = way.measure(self.words)
+        self.has_single = n_single > 0
+        self.slots = np.zeros(int(len(words) / FULL) + 1, np.uint32)
+        self.tags = np.zeros(len(self.slots), np.uint8)
+        self.filter = np.zeros(n_chars * FILTER_BITS // 64 + 1, np.uint64)
+        self._way = way(self)
         self.find: Callable[[str], np.ndarray] = self._way.find
 
     @classmethod
@@ -60,25 +59,12 @@ class PackedWords(Sequence[str]):
     ) -> tuple[PackedWords, np.ndarray | None]:
         """Build from words. Of equal ones, all but the first are left out; in this case, the second value is uint32,
         for each given word the index of the first that is equal, and otherwise None."""
-        built = cls._filled(words, way)
+        built = cls(words, way or Packed)
         first = built._way.fill()
-        if first is None:
-            return built, None
-        built = cls._filled(words.only(first == np.arange(len(first))), way)
-        built._way.fill()
+        if first is not None:
+            built = cls(words.only(first == np.arange(len(first))), way or Packed)
+            built._way.fill()
         return built, first
-
-    @classmethod
-    def _filled(cls, words: WordBlob, way: type[PythonPacked | NativePacked] | None) -> PackedWords:
-        """With an empty table."""
-        if words.offsets[-1] >= 1 << 32:
-            raise LexiconError(f"{len(words):,} words have 4 GB; expected less; add fewer words at a time")
-        words = WordBlob(blob=words.blob, offsets=np.ascontiguousarray(words.offsets, np.uint32))
-        n_chars, max_chars, n_single = (way or Packed).measure(words)
-        n_slots = int(len(words) / FULL) + 1
-        n_filter = n_chars * FILTER_BITS // 64 + 1
-        arrays = np.zeros(n_slots, np.uint32), np.zeros(n_slots, np.uint8), np.zeros(n_filter, np.uint64)
-        return cls(words, *arrays, max_chars, bool(n_single), way)
 
     def numbers(self, words: WordBlob) -> np.ndarray:
         """int64[n]: the number of each word, or -1 if it is not one of these."""
@@ -134,21 +120,19 @@ class PythonPacked:
         packed, n_equal = self._packed, 0
         first = np.arange(len(packed.words), dtype=np.uint32)
         for number, word in enumerate(packed.words):
-            hash = FIRST_HASH
-            for place, char in enumerate(word):
-                hash = _next(hash, ord(char))
-                if place or len(word) == 1:
-                    packed.filter[self._block(hash)] |= np.uint64(_bits(hash))
-            equal, slot = self._look_up(hash, word)
+            hashes = _hashes(word)
+            for hash in hashes[2:] or hashes[1:]:
+                packed.filter[self._block(hash)] |= np.uint64(_bits(hash))
+            equal, slot = self._look_up(hashes[-1], word)
             if equal >= 0:
                 first[number] = equal
                 n_equal += 1
             else:
-                packed.slots[slot], packed.tags[slot] = number + 1, hash & 0xFF
+                packed.slots[slot], packed.tags[slot] = number + 1, hashes[-1] & 0xFF
         return first if n_equal else None
 
     def numbers(self, words: WordBlob) -> np.ndarray:
-        return np.array([self._number(word) for word in words], np.int64)
+        return np.array([self._look_up(_hashes(word)[-1], word)[0] for word in words], np.int64)
 
     def find(self, text: str) -> np.ndarray:
         rows: list[tuple[int, int, int]] = []
@@ -167,12 +151,6 @@ class PythonPacked:
                 if number >= 0:
                     rows.append((start, end, number))
         return np.array(rows, np.int32).reshape(-1, 3)
-
-    def _number(self, word: str) -> int:
-        hash = FIRST_HASH
-        for char in word:
-            hash = _next(hash, ord(char))
-        return self._look_up(hash, word)[0] if word else -1
 
     def _block(self, hash: int) -> int:
         return (hash & 0xFFFFFFFF) * len(self._packed.filter) >> 32
@@ -230,6 +208,11 @@ def _address(array: np.ndarray) -> int:
 def _next(hash: int, char: int) -> int:
     hash = (hash ^ char) * MULTIPLIER & _64_BITS
     return hash ^ hash >> 32
+
+
+def _hashes(word: str) -> list[int]:
+    """The hash of each beginning of a word, from the empty one on."""
+    return list(accumulate(map(ord, word), _next, initial=FIRST_HASH))
 
 
 def _bits(hash: int) -> int:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from cige.errors import WordListWarning  # noqa: F401  # users filter it by this path
+from cige.lexicon.word_rules import DUPLICATE
 from cige.text.counted import counted
 from cige.text.visible import visible
 
@@ -101,30 +102,27 @@ class ReportBuilder:
     n_comments: int = 0
     ignored_columns: tuple[str, ...] = ()
     first: dict[str, Refusal] = field(default_factory=dict)  # the first refused line for each reason
-    _n_refused: Counter[str] = field(default_factory=Counter)
+    reasons: Counter[str] = field(default_factory=Counter)  # the number of refused lines for each reason
     _refused: list[Refusal] = field(default_factory=list)
 
     def refuse(self, line: int, text: str, reason: str) -> None:
         refusal = Refusal(line, text[:TEXT_WIDTH], reason)
         self.first.setdefault(reason, refusal)
-        self._n_refused[reason] += 1
+        self.reasons[reason] += 1
         if len(self._refused) < MAX_LISTED:
             self._refused.append(refusal)
-
-    def n_refused(self, reason: str) -> int:
-        return self._n_refused[reason]
 
     def build(self, *, n_taken: int) -> LoadReport:
         return LoadReport(
             source=self.source,
             format=self.format,
             n_taken=n_taken,
-            n_refused=sum(self._n_refused.values()),
-            n_duplicates=self._n_refused["duplicate"],
+            n_refused=self.reasons.total(),
+            n_duplicates=self.reasons[DUPLICATE],
             n_skipped=self.n_skipped,
             n_missing=self.n_missing,
             n_comments=self.n_comments,
-            reasons=dict(self._n_refused),
+            reasons=dict(self.reasons),
             refused=tuple(sorted(self._refused)),  # the rows of a block are not always refused in order
             ignored_columns=self.ignored_columns,
         )

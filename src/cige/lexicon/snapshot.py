@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Generic, TypeVar, overload
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
@@ -144,14 +144,16 @@ class LexiconSnapshot:
     def without_words(self, words: Iterable[str]) -> LexiconSnapshot:
         """A snapshot that matches none of `words` (normalised), whether they are base words or user words."""
         gone = set(words)
-        numbers = self._numbers(gone)
-        hidden = self.hidden.union(numbers.values(), self._brought_back(gone))
-        return self._with(self._user.without(gone), hidden, numbers)
+        return self._without(gone, gone)
 
     def taken_back(self, words: Iterable[str]) -> LexiconSnapshot:
         """A snapshot without `words` (normalised): what was added is as before it was added, and others are removed."""
         gone = set(words)
-        numbers = {word: number for word, number in self._numbers(gone).items() if word not in self._user}
+        return self._without(gone, (word for word in gone if word not in self._user))
+
+    def _without(self, gone: set[str], of_base: Iterable[str]) -> LexiconSnapshot:
+        """A snapshot without the user words `gone` and without the base words `of_base`."""
+        numbers = {word: number for word in of_base if (number := self._base.matcher.number(word)) is not None}
         hidden = self.hidden.union(numbers.values(), self._brought_back(gone))
         return self._with(self._user.without(gone), hidden, numbers)
 
@@ -160,7 +162,7 @@ class LexiconSnapshot:
         further = {word: number for word, number in removed.items() if number not in self.removed}
         numbers = self.removed.union(further.values()) if further else self.removed
         snapshot = LexiconSnapshot(base=self._base, user=user, removed=numbers, hidden=hidden)
-        snapshot._marked = _with_marked(self._marked, further)
+        snapshot._marked = _with_marked(self._marked, further) if further else self._marked
         return snapshot
 
     @cached_property
@@ -176,22 +178,17 @@ class LexiconSnapshot:
                 yield number
             yield from self._marked.get(text, ())
 
-    def _numbers(self, words: Iterable[str]) -> dict[str, int]:
-        """The ids of those words that are base words."""
-        return {word: number for word in words if (number := self._base.matcher.number(word)) is not None}
-
 
 def _with_marked(before: dict[str, list[int]], words: Mapping[str, int]) -> dict[str, list[int]]:
     """`before` and the ids of those of `words` whose text is another as a user's word, by this text."""
-    ids = before
+    ids = dict(before)
     for word, number in words.items():
         if (text := fold_marks(word)) != word:
-            ids = dict(before) if ids is before else ids
             ids[text] = [*ids.get(text, ()), number]
     return ids
 
 
-class _Lazy(Sequence[T], Generic[T]):
+class _Lazy(Sequence[T]):
     """What a UserStore has of each word, read when it is asked for; equal to another sequence of the same values."""
 
     def __init__(self, store: UserStore) -> None:

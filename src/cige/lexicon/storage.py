@@ -43,13 +43,11 @@ def new_file(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def open_folder(folder: str | os.PathLike[str], *, kind: str, check_up_to: int = 0) -> JsonObject:
-    """Check a folder against its manifest and return the manifest.
+    """Check a folder against its manifest and return the manifest. Raises a LexiconError if the folder or a file is
+    missing, truncated, changed or of another kind.
 
     Args:
         check_up_to: compare files of up to this many bytes with their sha256, and only the size of larger files.
-
-    Raises:
-        LexiconError: the folder or a file is missing, truncated, changed or of another kind.
     """
     return read_manifest(
         Path(folder),

@@ -67,14 +67,13 @@ def detect_typed(sample: Sequence[bytes]) -> str | None:
     if 2 * sum(isinstance(_json(line), dict) for line in lines) > len(lines):
         return "jsonl"
     for format, delimiter in DELIMITERS.items():
-        if header_columns(cells_of(lines[0], delimiter, quotes=delimiter != TAB)) is not None:
+        has_tabs = format == "labels"
+        if header_columns(cells_of(lines[0], delimiter, quotes=not has_tabs)) is not None:
             return format
         # A tab separates more than a comma does: the one of `word<TAB>1,000` is part of the number.
-        rows = [
-            cells_of(line, delimiter, quotes=delimiter != TAB) for line in lines if delimiter == TAB or TAB not in line
-        ]
+        rows = [cells_of(line, delimiter, quotes=not has_tabs) for line in lines if has_tabs or TAB not in line]
         labels = [row[1] for row in rows if 2 <= len(row) <= len(COLUMNS) and is_label(row[1])]
-        if format == "labels":
+        if has_tabs:
             if not all(map(is_number, labels)):
                 return format
         elif 2 * len(labels) > len(lines) and (2 * len(set(labels)) <= len(labels) or all(map(str.isascii, labels))):
@@ -83,28 +82,24 @@ def detect_typed(sample: Sequence[bytes]) -> str | None:
 
 
 def typed_entries(
-    lines: Iterator[tuple[int, bytes]], *, format: str, report: ReportBuilder, delimiter: str | None, quotes: bool
+    lines: Iterator[tuple[int, bytes]], *, format: str, report: ReportBuilder, delimiter: str, quotes: bool
 ) -> Iterator[Entry]:
-    """An entry for every line (number, raw bytes) except the header.
+    """An entry for every line (number, raw bytes) except the header. Raises a LexiconError if the first row is a header
+    with unknown names, and the other rows do not begin with a word.
 
     Args:
         report: has the name of the file for messages, and receives the names of columns that are not read.
-        delimiter: what separates the cells of rows, instead of the format's own.
-        quotes: whether cells may be in quotes.
-
-    Raises:
-        LexiconError: the first row is a header with unknown names, and the other rows do not begin with a word.
+        delimiter, quotes: what separates the cells of rows, and whether they may be in quotes.
     """
-    delimiter = delimiter or DELIMITERS.get(format, TAB)
-    read = _read_object if format == "jsonl" else _row_reader(COLUMNS, delimiter, quotes, is_named=False)
-    remembers = format == "labels"
-    is_first, has_header = True, False
+    has_rows, remembers = format != "jsonl", format == "labels"
+    read = row_reader(delimiter, quotes=quotes) if has_rows else _read_object
+    may_be_header = has_rows
     usual: dict[bytes, str] = {}  # labels that lines with one tab had; such lines are read at once
     for line, raw in lines:
         if usual and (label := usual.get(raw.partition(b"\t")[2])) and not (quotes and b'"' in raw):
             yield Entry(line, raw.partition(b"\t")[0], None, label)
             continue
-        if b"=" in raw and format != "jsonl" and declared_delimiter(raw) is not None:
+        if has_rows and b"=" in raw and declared_delimiter(raw) is not None:
             yield Entry(line, raw, problem=NOT_FIRST)
             continue
         try:
@@ -112,37 +107,24 @@ def typed_entries(
         except UnicodeDecodeError:
             yield Entry(line, raw)  # refused when the word is decoded
             continue
-        if is_first and format != "jsonl":
-            is_first = False
+        if may_be_header:
+            may_be_header = False
             cells = cells_of(text, delimiter, quotes=quotes)
-            header = header_columns(cells)
-            if format == "csv" and column_names(cells) == ["word"]:  # of a table of words alone
+            names = column_names(cells)
+            if format == "csv" and names == ["word"]:  # of a table of words alone
                 continue
-            if header is None and looks_like_header(cells):
-                header = column_names(cells)
-                if "word" not in header:
+            if header_columns(cells) is not None or looks_like_header(cells):
+                if "word" not in names:
                     _check_places(cells, f"{report.source}, line {line}")
                     yield Entry(line, _encoded(cells[0]), problem=NO_HEADER)
                     continue
-            if header is not None:
-                read = _row_reader(header, delimiter, quotes, is_named=True)
-                has_header = True
-                report.ignored_columns = tuple(name for name in header if name and name not in (*COLUMNS, "count"))
+                read, remembers = _named_row_reader(names, delimiter, quotes=quotes), False
+                report.ignored_columns = tuple(name for name in names if name and name not in (*COLUMNS, "count"))
                 continue
         entry = read(line, text)
         yield entry
-        if (
-            remembers
-            and not has_header
-            and entry.label is not None
-            and entry[2:] == (None, entry.label, EVIDENCE, None)
-        ):
+        if remembers and entry.label and entry[2:] == (None, entry.label, EVIDENCE, None):
             usual[raw.partition(b"\t")[2]] = entry.label
-
-
-def entry_reader(format: str) -> Callable[[int, str], Entry]:
-    """A function that reads a line (number, text) of a file without a header."""
-    return _read_object if format == "jsonl" else _row_reader(COLUMNS, DELIMITERS[format], False, is_named=False)
 
 
 def _read_object(line: int, text: str) -> Entry:
@@ -175,34 +157,46 @@ def _named(parsed: Mapping[str, Any]) -> Mapping[str, Any]:
     return value
 
 
-def _row_reader(names: Sequence[str], delimiter: str, quotes: bool, *, is_named: bool) -> Callable[[int, str], Entry]:
-    """A function that reads lines with these columns.
+def row_reader(delimiter: str, *, quotes: bool) -> Callable[[int, str], Entry]:
+    """A function that reads lines (number, text) of a word, a label and a mode, in a file without a header.
 
-    Without a header, a number in the second column is a count, never a label. What comes after it is ignored, unless
-    it is a mode or says what kind of name it is: in the dictionaries of word segmenters it is a part of speech.
+    A number in the second column is a count, never a label. What comes after it is ignored, unless it is a mode or says
+    what kind of name it is: in the dictionaries of word segmenters it is a part of speech.
     """
+
+    def read(line: int, text: str) -> Entry:
+        row, is_open = parsed_row(text, delimiter, quotes=quotes)
+        word = _encoded(row[0])
+        label, mode = (*row[1:3], "", "")[:2]
+        if is_open:
+            return Entry(line, word, problem=UNCLOSED)
+        if is_number(label):
+            if (count := count_in(label)) is None:
+                return Entry(line, word, problem=BAD_COUNT)
+            is_mode = len(row) == 3 and mode.lower() in MODES
+            return _entry(line, word, LABEL_OF_POS.get(mode) or "", mode if is_mode else "", count)
+        if len(row) > len(COLUMNS):
+            return Entry(line, word, problem=TOO_MANY)
+        if len(row) == 2 and label in MODES:  # `word<TAB>block` would find what it shall block
+            return Entry(line, word, problem=MODE_AS_LABEL)
+        return _entry(line, word, label, mode, None)
+
+    return read
+
+
+def _named_row_reader(names: Sequence[str], delimiter: str, *, quotes: bool) -> Callable[[int, str], Entry]:
+    """A function that reads lines with the columns of a header."""
 
     def read(line: int, text: str) -> Entry:
         row, is_open = parsed_row(text, delimiter, quotes=quotes)
         if is_open:
             return Entry(line, _encoded(row[0]), problem=UNCLOSED)
-        if not is_named and len(row) > 1 and is_number(row[1]):
-            if (given := count_in(row[1])) is None:
-                return Entry(line, _encoded(row[0]), problem=BAD_COUNT)
-            mode = row[2] if len(row) == 3 and row[2].lower() in MODES else ""
-            label = LABEL_OF_POS.get(row[2]) if len(row) > 2 else None
-            return _entry(line, _encoded(row[0]), label or "", mode, given)
-        if len(row) > len(names) and not is_named:
-            return Entry(line, _encoded(row[0]), problem=TOO_MANY)
         value = dict(zip(names, row, strict=False))
-        label, count = value.get("label", ""), value.get("count", "")
-        word = _encoded(value.get("word", ""))
-        number = count_in(count)
-        if count and number is None:
+        word, given = _encoded(value.get("word", "")), value.get("count", "")
+        count = count_in(given)
+        if given and count is None:
             return Entry(line, word, problem=BAD_COUNT)
-        if not is_named and label in MODES and len(row) == 2:  # `word<TAB>block` would find what it shall block
-            return Entry(line, word, problem=MODE_AS_LABEL)
-        return _entry(line, word, label, value.get("mode", ""), number)
+        return _entry(line, word, value.get("label", ""), value.get("mode", ""), count)
 
     return read
 
@@ -215,12 +209,12 @@ def _entry(line: int, word: bytes, label: str, mode: str, count: int | None) -> 
 
 def _check_places(cells: Sequence[str], place: str) -> None:
     """Raise a LexiconError if the columns of a header that is not understood are not in the order of COLUMNS."""
-    for k, name in enumerate(column_names(cells)):
-        if name in HEADERS.values() and not ((name == COLUMNS[min(k, 2)] and k <= 2) or (k, name) == (1, "count")):
-            raise LexiconError(
-                f"{place}: looks like a header ({', '.join(cells)}) without a column of words; name the columns word, "
-                "label, mode and count, of which only word is needed"
-            )
+    usual = {*enumerate(COLUMNS), (1, "count")}
+    if any(name in HEADERS.values() and (k, name) not in usual for k, name in enumerate(column_names(cells))):
+        raise LexiconError(
+            f"{place}: looks like a header ({', '.join(cells)}) without a column of words; name the columns word, "
+            "label, mode and count, of which only word is needed"
+        )
 
 
 def is_json_array(lines: Sequence[bytes]) -> bool:

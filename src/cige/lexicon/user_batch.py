@@ -19,6 +19,7 @@ from cige.lexicon.user_word import (
     UserWord,
     UserWords,
     each_user_word,
+    is_usable,
     reason_to_refuse_user_word,
 )
 from cige.lexicon.word_blob import WordBlob
@@ -28,7 +29,6 @@ from cige.text.normalize import normalize_word
 WordTriple = tuple[str, str | None, str]  # text, label and mode
 _AT_ONCE = 4096
 _N_LISTED = 10
-_USABLE = "甲乙"  # with which a label and a mode are checked by themselves
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def user_batch(words: Iterable[WordTriple], *, was_saved: bool = False) -> tuple
                 if key not in numbers_of:
                     numbers_of[key] = _numbers(label, mode, numbers, was_saved)
                 verdict = numbers_of[key]
-                # Nearly every word; `reason_to_refuse` has nothing against it.
+                # `reason_to_refuse` has nothing against words of letters and digits, which are nearly all.
                 if verdict is None or not (2 <= len(text) <= MAX_WORD_CHARS and text.isalnum()):
                     word = UserWord(text, label, mode)  # type: ignore[arg-type]
                     reason = reason_to_refuse_user_word(word, was_saved=was_saved)
@@ -182,8 +182,7 @@ def _check_types(words: Sequence[WordTriple]) -> None:
 
 def _numbers(label: str | None, mode: str, numbers: dict[str | None, int], was_saved: bool) -> tuple[int, int] | None:
     """The numbers of a label and a mode, or None if no word can have both."""
-    word = UserWord(_USABLE, label, mode)  # type: ignore[arg-type]
-    if reason_to_refuse_user_word(word, was_saved=was_saved) is not None:
+    if not is_usable(label, mode, was_saved=was_saved):
         return None
     return numbers.setdefault(label, len(numbers)), MODES.index(mode)  # type: ignore[arg-type]
 

@@ -59,6 +59,10 @@ class UserLayer:
     def __len__(self) -> int:
         return len(self.modes)
 
+    def facts(self, number: int) -> tuple[str | None, Mode]:
+        """The label and the mode of a word."""
+        return self.names[self.labels[number]], MODES[self.modes[number]]
+
 
 class UserStore:
     """The words that a user added, numbered 0 .. n-1 in the order in which they were added.
@@ -100,12 +104,13 @@ class UserStore:
 
     def word(self, number: int) -> UserWord:
         """The word with this number, 0 .. n-1."""
-        return self._at(self._place_of(number))
+        place = self._place_of(number)
+        layer, of_layer = self._layer_of(place)
+        return UserWord(layer.words[of_layer], *(self.changed.get(place) or layer.facts(of_layer)))
 
     def label(self, number: int) -> str | None:
         """The label of the word with this number."""
-        layer, own_place = self._layer_of(place := self._place_of(number))
-        return self.changed[place][0] if place in self.changed else layer.names[layer.labels[own_place]]
+        return self._facts(self._place_of(number))[0]
 
     def __iter__(self) -> Iterator[UserWord]:
         removed = set(self.removed.tolist())
@@ -140,7 +145,7 @@ class UserStore:
         rows, modes = self._find(text)
         is_rule = modes != MODES.index(EVIDENCE)
         rows, modes = rows[is_rule], modes[is_rule]
-        return rows, [MODES[mode] for mode in modes.tolist()], [self._at(k).label for k in rows[:, 2].tolist()]
+        return rows, [MODES[mode] for mode in modes.tolist()], [self._facts(k)[0] for k in rows[:, 2].tolist()]
 
     def with_batch(self, batch: UserBatch, *, merges: bool) -> UserStore:
         """A store with additional words; those that it already has keep their place and get the new label and mode.
@@ -154,16 +159,14 @@ class UserStore:
         layer = UserLayer.build(batch.words, batch.labels, batch.modes, batch.names)
         changed, of_label, of_mode = dict(self.changed), Counter(self.n_of_label), Counter(self.n_of_mode)
         places = self._places(layer.words.words) if self.layers else _NO_PLACES
-        is_known = places >= 0
-        if is_known.any():
-            for k in np.flatnonzero(is_known).tolist():
-                old, place = self._at(int(places[k])), int(places[k])
-                changed[place] = layer.names[layer.labels[k]], MODES[layer.modes[k]]
-                of_label.subtract([old.label])
-                of_mode.subtract([old.mode])
-            of_label.update(label for label, _ in (changed[int(k)] for k in places[is_known]))
-            of_mode.update(mode for _, mode in (changed[int(k)] for k in places[is_known]))
-            is_new = ~is_known
+        is_new = places < 0
+        if not is_new.all():
+            for k in np.flatnonzero(~is_new).tolist():
+                place = int(places[k])
+                before, changed[place] = self._facts(place), layer.facts(k)
+                for (label, mode), n in ((before, -1), (changed[place], 1)):
+                    of_label[label] += n
+                    of_mode[mode] += n
             layer = UserLayer.build(
                 layer.words.words.only(is_new), layer.labels[is_new], layer.modes[is_new], layer.names
             )
@@ -179,9 +182,9 @@ class UserStore:
             return self
         of_label, of_mode = Counter(self.n_of_label), Counter(self.n_of_mode)
         for place in places:
-            word = self._at(place)
-            of_label.subtract([word.label])
-            of_mode.subtract([word.mode])
+            label, mode = self._facts(place)
+            of_label[label] -= 1
+            of_mode[mode] -= 1
         removed = np.sort(np.concatenate([self.removed, np.array(places, np.int64)]))
         return UserStore(self.layers, self.changed, removed, +of_label, +of_mode)._merged()
 
@@ -200,10 +203,10 @@ class UserStore:
         k = bisect_right(self._begins, place) - 1
         return self.layers[k], place - self._begins[k]
 
-    def _at(self, place: int) -> UserWord:
+    def _facts(self, place: int) -> tuple[str | None, Mode]:
+        """The label and the mode of the word at a place."""
         layer, number = self._layer_of(place)
-        facts = self.changed.get(place) or (layer.names[layer.labels[number]], MODES[layer.modes[number]])
-        return UserWord(layer.words[number], *facts)
+        return self.changed.get(place) or layer.facts(number)
 
     def _place(self, word: str) -> int | None:
         word = fold_marks(word)
@@ -252,17 +255,14 @@ class UserStore:
         return rows, numbers
 
     def _merged(self) -> UserStore:
-        """The same words, with the layers merged that have grown too large, or all if many words were removed."""
-        first = len(self.layers) - 1
-        if 4 * len(self.removed) > self._begins[-1]:
-            first = -1
-        size = len(self.layers[first]) if first >= 0 else 0
-        while first > 0 and size * _RATIO > len(self.layers[first - 1]):
+        """The same words, with the layers merged that have grown too large, or all if many words were removed or
+        changed."""
+        first = last = len(self.layers) - 1
+        while first > 0 and (self._begins[-1] - self._begins[first]) * _RATIO > len(self.layers[first - 1]):
             first -= 1
-            size += len(self.layers[first])
-        if first == len(self.layers) - 1:
-            return self if len(self.changed) <= _MOST_CHANGED else self._rebuilt(0)
-        return self._rebuilt(max(0, first))
+        if 4 * len(self.removed) > self._begins[-1] or (first == last and len(self.changed) > _MOST_CHANGED):
+            return self._rebuilt(0)
+        return self if first == last else self._rebuilt(first)
 
     def _rebuilt(self, first: int) -> UserStore:
         """The layers from `first` on as one, without removed words and with the labels and modes of now."""

@@ -65,15 +65,13 @@ def user_words_of(words: UserWords) -> list[UserWord]:
 
 
 def each_user_word(words: UserWords) -> Iterator[tuple[str, str | None, str]]:
-    """The text, label and mode of each word of a call; they are not checked.
+    """The text, label and mode of each word of a call; they are not checked. Raises a LexiconError if a string was
+    given instead of a list, or an item is not a word.
 
     Args:
         words: strings, `UserWord`s with label and mode, a dict of words and labels (None for no label), or a DataFrame
             with a column `word` and, if there are any, `label` and `mode`. They may have the other names of the header
             of a word file (see `delimited.HEADERS`), such as `Label` or 词 and 类型; other columns are ignored.
-
-    Raises:
-        LexiconError: a string was given instead of a list, or an item is not a word.
     """
     if isinstance(words, str):
         raise LexiconError(f"words={words!r}: expected a list of words, such as [{words!r}]")
@@ -84,11 +82,11 @@ def each_user_word(words: UserWords) -> Iterator[tuple[str, str | None, str]]:
         return
     if not isinstance(words, Iterable):
         raise LexiconError(f"words: expected a list of words, got {type(words).__name__}")
-    given: Iterable[tuple[Any, str | None, str]] = (
-        ((text, label, EVIDENCE) for text, label in words.items())
-        if isinstance(words, Mapping)
-        else ((w.text, w.label, w.mode) if isinstance(w, UserWord) else (w, None, EVIDENCE) for w in words)
-    )
+    given: Iterable[tuple[Any, str | None, str]]
+    if isinstance(words, Mapping):
+        given = ((text, label, EVIDENCE) for text, label in words.items())
+    else:
+        given = ((w.text, w.label, w.mode) if isinstance(w, UserWord) else (w, None, EVIDENCE) for w in words)
     for text, label, mode in given:
         if not isinstance(text, str):
             raise LexiconError(f"words: expected strings or UserWords, got {type(text).__name__}{_instead(text)}")
@@ -124,19 +122,18 @@ def _of_table(table: Any) -> Iterator[tuple[str, str | None, str]]:
         yield text, label if is_labelled else None, mode if has_mode else EVIDENCE
 
 
-def is_label(label: str) -> bool:
-    """Whether a string is valid as the label of a word."""
-    return _is_written_well(label) and label not in RESERVED_LABELS and not any(c in ALTERNATIVES for c in label)
-
-
-def _is_written_well(label: str) -> bool:
+def is_label(label: str, *, was_saved: bool = False) -> bool:
+    """Whether a string is valid as the label of a word, which was saved in a model before the rules about O, | and ?
+    if `was_saved`."""
     is_short = 0 < len(label) <= MAX_LABEL_CHARS
-    return is_short and label.isprintable() and not any(map(str.isspace, label)) and label != UNKNOWN_TYPE
+    if not is_short or not label.isprintable() or any(map(str.isspace, label)) or label == UNKNOWN_TYPE:
+        return False
+    return was_saved or (label not in RESERVED_LABELS and not any(c in ALTERNATIVES for c in label))
 
 
 def reason_to_refuse_user_word(word: UserWord, *, was_saved: bool = False) -> str | None:
     """Why a user cannot add `word`, or None. Spaces are allowed, and single characters in mode force and if blocked.
-    Words that were saved in a model may be older than the rules about O, | and ? in labels."""
+    Words that were saved in a model may be older than some of the rules."""
     problem = reason_to_refuse(word.text, spaces=True)
     if word.mode not in MODES:
         return NO_MODE
@@ -146,9 +143,15 @@ def reason_to_refuse_user_word(word: UserWord, *, was_saved: bool = False) -> st
         return HIDDEN_EDGE
     if word.mode in BLOCKING and word.label is not None:
         return BLOCKED_LABEL
-    if word.label is not None and not (_is_written_well(word.label) if was_saved else is_label(word.label)):
+    if word.label is not None and not is_label(word.label, was_saved=was_saved):
         return BAD_LABEL
     return NO_LABEL if word.mode in (FORCE, TYPE) and word.label is None else None
+
+
+def is_usable(label: str | None, mode: str, *, was_saved: bool = False) -> bool:
+    """Whether ordinary words, of two or more letters, can have this label and mode."""
+    word = UserWord("甲乙", label, mode)  # type: ignore[arg-type]
+    return reason_to_refuse_user_word(word, was_saved=was_saved) is None
 
 
 @dataclass(frozen=True)
@@ -174,13 +177,11 @@ class UserChanges:
 
     @classmethod
     def from_dict(cls, user: Mapping[str, Any], *, source: str | PathLike[str]) -> UserChanges:
-        """The changes from the result of `to_dict`.
+        """The changes from the result of `to_dict`. Raises a LexiconError if the value has another form, or a word
+        cannot have its label or mode.
 
         Args:
             source: the path of the file, for error messages.
-
-        Raises:
-            LexiconError: the value has another form, or a word cannot have its label or mode.
         """
         if not _is_whole(user):
             raise LexiconError(
@@ -206,11 +207,8 @@ class UserChanges:
 
     @classmethod
     def load(cls, folder: Path) -> UserChanges:
-        """Read the changes from a lexicon folder.
-
-        Raises:
-            LexiconError: the file cannot be read or has another content.
-        """
+        """Read the changes from a lexicon folder. Raises a LexiconError if the file cannot be read or has another
+        content."""
         path = folder / USER_FILE
         try:
             user = json.loads(path.read_text(encoding="utf-8"))

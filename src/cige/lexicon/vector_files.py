@@ -17,9 +17,10 @@ from cige.lexicon.delimited import whole_number
 from cige.lexicon.report import ReportBuilder
 from cige.lexicon.text_file import DAMAGE, UTF8_BOM, damaged, open_file, read_lines, shown
 from cige.lexicon.word_rules import CONTROL, EMPTY, NOT_UTF8
-from cige.lexicon.words_file import N_SAMPLE, NO_VECTOR, is_header, word2vec_width
 from cige.text.normalize import normalize
 
+N_SAMPLE = 200  # lines from which a format is recognised
+NO_VECTOR = "wrong number of columns for a vector"
 NOT_NUMBERS = "not finite numbers"
 Rows = tuple[list[bytes], dict[int, str]]  # the word of every line; the problem of each line that has one, by row
 _HEAD = 1 << 16
@@ -28,13 +29,18 @@ _MAX_LINE = 1 << 26
 OnProgress = Callable[[int, int], None]  # (bytes of the file read, bytes of the file)
 
 
+def cells_of_row(line: bytes, width: int) -> list[bytes]:
+    """The word of a line and its `width` numbers; fewer cells if it has fewer."""
+    # Split from the right, and only at spaces: a word may contain other white space, or be a space itself.
+    return line.rstrip().replace(b"\t", b" ").rsplit(b" ", width)
+
+
 def python_row(line: bytes, numbers: np.ndarray) -> tuple[bytes, str | None]:
     """Parse one line into `numbers` (float32[width]); returns the word, and the problem of the line or None.
 
     Lines that the C code does not parse are parsed by this function, and its results must be the same.
     """
-    # Split from the right, and only at spaces: a word may contain other white space, or be a space itself.
-    fields = line.rstrip().replace(b"\t", b" ").rsplit(b" ", len(numbers))
+    fields = cells_of_row(line, len(numbers))
     if len(fields) != len(numbers) + 1:
         return fields[0], NO_VECTOR
     try:
@@ -116,13 +122,11 @@ class VectorFile:
     n_promised: int | None
 
     def blocks(self, report: ReportBuilder, on_progress: OnProgress | None = None) -> Iterator[VectorBlock]:
-        """Yield the valid rows; `report` lists the others. Words may occur twice.
+        """Yield the valid rows; `report` lists the others. Words may occur twice. Raises a LexiconError if the file is
+        damaged, or has fewer vectors than its header states.
 
         Args:
             on_progress: called after every block with (bytes of the file read, bytes of the file).
-
-        Raises:
-            LexiconError: the file is damaged, or has fewer vectors than its header states.
         """
         n_rows = 0
         size = self.path.stat().st_size
@@ -202,10 +206,9 @@ def open_vectors(path: str | os.PathLike[str]) -> VectorFile:
     except DAMAGE as error:
         raise damaged(str(path), error) from error
     first, _, rest = head.partition(b"\n")
-    fields = first.split()
-    numbers = [number for field in fields if (number := whole_number(field)) is not None]
+    numbers = _two_numbers(first)
     # Text contains no byte below that of a tab; float32 numbers contain one within the first rows.
-    if len(numbers) == len(fields) == 2 and (".bin" in path.suffixes or any(byte < 9 for byte in rest)):
+    if numbers and (".bin" in path.suffixes or any(byte < 9 for byte in rest)):
         if not numbers[1]:
             raise LexiconError(
                 f"{path}: its header states vectors of 0 numbers, expected 1 or more; get the file again"
@@ -216,6 +219,49 @@ def open_vectors(path: str | os.PathLike[str]) -> VectorFile:
     if not width or (not rest and b"\r" in first.strip()):  # the rows of vectors end with \n, not with \r alone
         raise LexiconError(f"{path}: not word2vec text or binary; expected lines of a word and its numbers")
     return VectorFile(path, "word2vec", width=width, n_promised=header[0] if header else None)
+
+
+def word2vec_width(sample: list[bytes]) -> int | None:
+    """Width of the vectors in the first lines of word2vec text, or None if it is not word2vec text.
+
+    Without a header, lines must have at least three numbers, since fewer may be counts.
+    """
+    header = is_header(sample)
+    if header:
+        return header[1]
+    widths = [len(raw.split()) - 1 for raw in sample if raw.strip()]
+    if not widths:
+        return None
+    width = max(set(widths), key=widths.count)
+    fits = sum(_are_numbers(raw.split()[1:]) for raw, n in zip(sample, widths, strict=False) if n == width)
+    return width if width >= 3 and 2 * fits > len(sample) else None
+
+
+def is_header(sample: list[bytes]) -> tuple[int, int] | None:
+    """(number of vectors, width) if the first line is a word2vec header that matches the second line, else None."""
+    header = _two_numbers(sample[0]) if sample else None
+    if header is None:
+        return None
+    n_rows, width = header
+    if len(sample) == 1:
+        return header if n_rows == 0 else None
+    numbers = sample[1].split()[-width:]
+    return header if 1 < width == len(numbers) and _are_numbers(numbers) else None
+
+
+def _two_numbers(line: bytes) -> tuple[int, int] | None:
+    """The whole numbers in a line of exactly two."""
+    fields = line.split()
+    numbers = [number for field in fields if (number := whole_number(field)) is not None]
+    return (numbers[0], numbers[1]) if len(numbers) == len(fields) == 2 else None
+
+
+def _are_numbers(fields: list[bytes]) -> bool:
+    try:
+        list(map(float, fields))
+    except ValueError:
+        return False
+    return True
 
 
 def _sound_rows(block: _RawBlock, report: ReportBuilder) -> VectorBlock:
@@ -230,12 +276,9 @@ def _sound_rows(block: _RawBlock, report: ReportBuilder) -> VectorBlock:
         else:
             problem = block.problems.get(k) or (EMPTY if not word else CONTROL if "\n" in word else NOT_NUMBERS)
             report.refuse(block.first + k, word, problem)
-    if len(rows_kept) == len(words):
-        return VectorBlock(
-            list(range(block.first, block.first + len(rows_kept))), cast(list[str], words), block.vectors
-        )
-    sound = [cast(str, words[k]) for k in rows_kept]
-    return VectorBlock([block.first + k for k in rows_kept], sound, block.vectors[rows_kept])
+    sound = cast(list[str], [words[k] for k in rows_kept])
+    vectors = block.vectors if len(sound) == len(words) else block.vectors[rows_kept]
+    return VectorBlock([block.first + k for k in rows_kept], sound, vectors)
 
 
 def _decoded(words: list[bytes]) -> list[str | None]:

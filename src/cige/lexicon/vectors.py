@@ -117,11 +117,7 @@ class VectorTable:
     def load(cls, path: str | os.PathLike[str]) -> VectorTable:
         """Read vectors. The format is detected by content: an .npz file that `train_vectors` wrote, word2vec text
         (plain, .gz, .xz) or binary, or a folder that `convert_vectors` or `build_with_vectors` wrote, which is mapped
-        from disk.
-
-        Raises:
-            LexiconError: the file is missing, damaged or has another format.
-        """
+        from disk. Raises a LexiconError if the file is missing, damaged or has another format."""
         path = Path(path)
         if path.is_dir():
             return cls._load_lexicon(path) if kind_of(path) == LEXICON else cls._load_folder(path)
@@ -195,10 +191,8 @@ class VectorTable:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write an .npz with the fields words (joined by newlines), vectors and counts (0 if unknown).
 
-        Vectors are written as float16, unless a number is too large for it.
-
-        Raises:
-            LexiconError: writing failed; an older file is kept.
+        Vectors are written as float16, unless a number is too large for it. Raises a LexiconError if writing failed; an
+        older file is kept.
         """
         counts = np.zeros(len(self), dtype=np.int64) if self.counts is None else self.counts
         with np.errstate(over="ignore"):

@@ -82,11 +82,12 @@ def count_words(
     n_of_word: Counter[str] = Counter()
     n_chars = n_bytes = 0
     blocks = _blocks(lines)
-    for block, counts in (
-        ((block, _count(block, segment)) for block in blocks)
-        if n_workers == 1
-        else _count_in_processes(blocks, segment, n_workers)
-    ):
+    counted_blocks: Iterator[tuple[list[str], Counter[str]]]
+    if n_workers == 1:
+        counted_blocks = ((block, _count(block, segment)) for block in blocks)
+    else:
+        counted_blocks = _count_in_processes(blocks, segment, n_workers)
+    for block, counts in counted_blocks:
         n_of_word.update(counts)
         n_chars += sum(map(len, block))
         n_bytes += sum(len(text.encode()) + 1 for text in block)

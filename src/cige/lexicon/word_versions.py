@@ -35,11 +35,8 @@ class WordVersions:
         return sorted(file.name for file in files if file.is_file() and not file.name.startswith("."))
 
     def current(self) -> str:
-        """The name of the current version.
-
-        Raises:
-            LexiconError: the folder has no versions, or the current version does not exist.
-        """
+        """The name of the current version. Raises a LexiconError if the folder has no versions, or the current version
+        does not exist."""
         try:
             name = _name_in(self.folder / CURRENT)
         except (OSError, UnicodeDecodeError) as reason:
@@ -51,11 +48,7 @@ class WordVersions:
         return name
 
     def path(self, name: str) -> Path:
-        """The file of a version.
-
-        Raises:
-            LexiconError: there is none of this name.
-        """
+        """The file of a version. Raises a LexiconError if there is none of this name."""
         if name not in (names := self.names()):
             raise LexiconError(f"{self.folder}: no version {name!r}; there are {', '.join(names) or 'none'}")
         return self.folder / VERSIONS / name
@@ -89,11 +82,8 @@ class WordVersions:
         return listed.report
 
     def use(self, name: str) -> None:
-        """Make an existing version the current one, which may be an older one.
-
-        Raises:
-            LexiconError: there is none of this name.
-        """
+        """Make an existing version the current one, which may be an older one. Raises a LexiconError if there is none
+        of this name."""
         self.path(name)
         with atomic_file(self.folder / CURRENT) as aside:
             aside.write_text(name + "\n", encoding="utf-8")

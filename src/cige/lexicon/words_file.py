@@ -18,33 +18,32 @@ from cige.lexicon.delimited import (
     has_another_delimiter,
     joined_rows,
     other_delimiter,
-    whole_number,
 )
 from cige.lexicon.report import LoadReport, ReportBuilder
 from cige.lexicon.text_file import read_lines, shown
 from cige.lexicon.typed_lines import (
     DELIMITERS,
     LABEL_OF_POS,
+    TAB,
     TYPED_FORMATS,
     Entry,
     detect_typed,
-    entry_reader,
     is_json_array,
     labelled_word,
     most_are_labelled,
+    row_reader,
     typed_entries,
 )
-from cige.lexicon.user_word import BAD_LABEL, Mode, UserWord, reason_to_refuse_user_word
+from cige.lexicon.user_word import BAD_LABEL, Mode, UserWord, is_usable, reason_to_refuse_user_word
+from cige.lexicon.vector_files import N_SAMPLE, NO_VECTOR, cells_of_row, is_header, word2vec_width
 from cige.lexicon.word_rules import CONTRADICTION, DUPLICATE, INVISIBLE, MAX_WORD_CHARS, NOT_UTF8, reason_to_refuse
 from cige.text.normalize import normalize, normalize_word
 
 FORMATS = ("auto", "list", "counts", "pairs", "word2vec", *TYPED_FORMATS)
 NO_COUNT = "count missing or not a whole number"
-NO_VECTOR = "wrong number of columns for a vector"
 WRONG_SEPARATOR = "none of the next lines has this separator, but most have another; correct this line or remove it"
-N_SAMPLE = 200
 _WORD_SHOWN = 30  # characters of a word before its label, in messages
-_READ_COLUMNS = entry_reader("labels")
+_READ_COLUMNS = row_reader(TAB, quotes=False)
 _CSV_NAME = re.compile(r"\.csv(\.gz|\.xz)?$", re.IGNORECASE)
 _TSV_NAME = re.compile(r"\.tsv(\.gz|\.xz)?$", re.IGNORECASE)
 _JSONL_NAME = re.compile(r"\.(jsonl|ndjson)(\.gz|\.xz)?$", re.IGNORECASE)
@@ -68,6 +67,12 @@ class WordList:
     counts: list[int] | None
     report: LoadReport
     of_words: list[tuple[str | None, str]]
+
+    def check(self) -> None:
+        """Raise a LexiconError if there is no word."""
+        if not self.words:
+            expected = "expected words of two or more characters, one per line"
+            raise LexiconError(f"no usable word; {expected}\n{self.report}")
 
     @cached_property
     def user_words(self) -> list[UserWord]:
@@ -114,59 +119,22 @@ def read_words(
         pairs: whether "auto" may detect "pairs"; None: if words cannot contain spaces.
 
     Raises:
-        LexiconError: the file cannot be read, most of it is not UTF-8, it is a JSON array, or the format is unknown.
-            Its header names no column of words. Single bad lines are only listed in the report.
+        LexiconError: the file cannot be read, most of it is not UTF-8, it is a JSON array, its header names no column
+            of words, or the format is unknown. Single bad lines are only listed in the report.
     """
     if format not in FORMATS:
         raise LexiconError(f"format {format!r}: expected one of {', '.join(FORMATS)}")
-    lines = read_lines(path)
-    sample = list(islice(lines, N_SAMPLE))
-    is_detected = format == "auto"
-    content_sample = [(line, raw) for line, raw in sample if raw.strip() and not _is_comment(raw)]
-    shown_lines = [raw for _, raw in content_sample]
-    declared = declared_delimiter(shown_lines[0]) if shown_lines and format in ("auto", *DELIMITERS) else None
-    delimiter = declared
-    if declared is not None:
-        sample.remove(content_sample[0])
-        format = "csv"
-    elif is_detected:
-        if is_json_array(shown_lines):
-            raise LexiconError(
-                f'{path}: a JSON array; expected one JSON object with a "word" per line '
-                "(for example jq -c '.[]' words.json > words.jsonl)"
-            )
-        format = detect_format([raw for _, raw in sample], spaces=spaces if pairs is None else not pairs)
-        if _JSONL_NAME.search(str(path)) and any(raw.lstrip().startswith(b"{") for raw in shown_lines):
-            format = "jsonl"  # however many lines are wrong
-        if format == "list" and _CSV_NAME.search(str(path)):
-            delimiter = other_delimiter(shown_lines)
-            is_table = delimiter is not None or any(b"," in raw or b'"' in raw for raw in shown_lines)
-            if is_table or column_names([raw.decode("utf-8", "replace") for raw in shown_lines[:1]]) == ["word"]:
-                format = "csv"
-    quotes = format == "csv" or (format == "labels" and _TSV_NAME.search(str(path)) is not None)
-    if min_count > 1 and format in ("list", "word2vec"):
+    report, entries = _opened(path, format, spaces=spaces, pairs=not spaces if pairs is None else pairs)
+    if min_count > 1 and report.format in ("list", "word2vec"):
         raise LexiconError(
-            f"{path}: read as {format!r}, which has no counts, so min_count={min_count} cannot be applied"
+            f"{path}: read as {report.format!r}, which has no counts, so min_count={min_count} cannot be applied"
         )
-    reads_labels = is_detected and spaces
-    any_label = reads_labels and most_are_labelled([raw for _, raw in sample if not _is_comment(raw)])
-    report = ReportBuilder(source=str(path), format=format)
-    if declared is not None and has_another_delimiter(shown_lines[1:], declared):
-        report.refuse(content_sample[0][0], shown(content_sample[0][1]), WRONG_SEPARATOR)
     form = normalize_word if spaces and pairs is None else normalize
     of_word: dict[str, tuple[str | None, str]] = {}
-    shared: dict[tuple[str | None, str], bool] = {}  # labels and modes, and whether ordinary words can have them
-    interned: dict[tuple[str | None, str], tuple[str | None, str]] = {}
+    # Labels and modes: one tuple for all words that have them, and whether ordinary words can.
+    known: dict[tuple[str | None, str], tuple[tuple[str | None, str], bool]] = {}
     counts: list[int | None] = []
     n_lines = 0
-    rows = chain(sample, lines)
-    delimiter = delimiter or DELIMITERS.get(format)
-    content = _content_lines(joined_rows(rows, delimiter) if quotes and delimiter else rows, report)
-    entries = (
-        typed_entries(content, format=format, report=report, delimiter=delimiter, quotes=quotes)
-        if format in TYPED_FORMATS
-        else _entries(content, format=format, columns=reads_labels, any_label=any_label)
-    )
     for entry in entries:
         n_lines += 1
         try:
@@ -175,11 +143,12 @@ def read_words(
             report.refuse(entry.line, shown(entry.raw), NOT_UTF8)
             continue
         facts = entry.label, entry.mode
-        if facts not in shared:
-            shared[facts] = reason_to_refuse_user_word(UserWord("甲乙", entry.label, cast(Mode, entry.mode))) is None
+        if facts not in known:
+            known[facts] = facts, is_usable(*facts)
+        facts, is_possible = known[facts]
         if entry.problem is not None or not spaces:  # the text of a line with a problem may be no word
             problem = entry.problem or reason_to_refuse(text)
-        elif shared[facts] and text.isalnum() and 2 <= len(text) <= MAX_WORD_CHARS:  # nearly every word
+        elif is_possible and text.isalnum() and 2 <= len(text) <= MAX_WORD_CHARS:  # nearly every word
             problem = None
         else:
             problem = reason_to_refuse_user_word(UserWord(text, entry.label, cast(Mode, entry.mode)))
@@ -191,21 +160,69 @@ def read_words(
         elif (1 if entry.count is None else entry.count) < min_count:
             report.n_skipped += 1
         else:
-            of_word[text] = interned.setdefault(facts, facts)  # one tuple for all words that have it
+            of_word[text] = facts
             counts.append(entry.count)
-    if report.n_refused(NOT_UTF8) * 2 > n_lines:
-        line = report.first[NOT_UTF8].line
+    n_bad = report.reasons[NOT_UTF8]
+    if 2 * n_bad > n_lines:
         raise LexiconError(
-            f"{path}, line {line}: not UTF-8, like {report.n_refused(NOT_UTF8):,} of {n_lines:,} lines; "
-            "convert the file to UTF-8 (for example iconv -f GB18030 -t UTF-8)"
+            f"{path}, line {report.first[NOT_UTF8].line}: not UTF-8, like {n_bad:,} of {n_lines:,} lines; convert the "
+            "file to UTF-8 (for example iconv -f GB18030 -t UTF-8)"
         )
-    has_counts = format in ("counts", "pairs") or any(count is not None for count in counts)
+    has_counts = report.format in ("counts", "pairs") or any(count is not None for count in counts)
     return WordList(
         words=list(of_word),
         counts=[1 if count is None else count for count in counts] if has_counts else None,
         report=report.build(n_taken=len(of_word)),
         of_words=list(of_word.values()),
     )
+
+
+def _opened(
+    path: str | os.PathLike[str], format: str, *, spaces: bool, pairs: bool
+) -> tuple[ReportBuilder, Iterator[Entry]]:
+    """The report of a word list, which has its format, and its entries; the arguments are those of `read_words`."""
+    lines = read_lines(path)
+    sample = list(islice(lines, N_SAMPLE))
+    content = [(line, raw) for line, raw in sample if raw.strip() and not _is_comment(raw)]
+    reads_labels = spaces and format == "auto"
+    declared = declared_delimiter(content[0][1]) if content and format in ("auto", *DELIMITERS) else None
+    if declared is not None:
+        sample.remove(content[0])
+        format, delimiter = "csv", declared
+    elif format == "auto":
+        format, delimiter = _detected(path, [raw for _, raw in sample], pairs)
+    else:
+        delimiter = DELIMITERS.get(format, TAB)
+    report = ReportBuilder(source=str(path), format=format)
+    if declared is not None and has_another_delimiter([raw for _, raw in content[1:]], declared):
+        report.refuse(content[0][0], shown(content[0][1]), WRONG_SEPARATOR)
+    rows: Iterator[tuple[int, bytes]] = chain(sample, lines)
+    quotes = format == "csv" or (format == "labels" and _TSV_NAME.search(str(path)) is not None)
+    rows = _content_lines(joined_rows(rows, delimiter) if quotes else rows, report)
+    if format in TYPED_FORMATS:
+        return report, typed_entries(rows, format=format, report=report, delimiter=delimiter, quotes=quotes)
+    any_label = reads_labels and most_are_labelled([raw for _, raw in sample if not _is_comment(raw)])
+    return report, _entries(rows, format=format, columns=reads_labels, any_label=any_label)
+
+
+def _detected(path: str | os.PathLike[str], sample: list[bytes], pairs: bool) -> tuple[str, str]:
+    """The format of a file with these first lines, and what separates the cells of its rows if it has rows."""
+    content = [raw for raw in sample if raw.strip() and not _is_comment(raw)]
+    if is_json_array(content):
+        raise LexiconError(
+            f'{path}: a JSON array; expected one JSON object with a "word" per line '
+            "(for example jq -c '.[]' words.json > words.jsonl)"
+        )
+    format = detect_format(sample, spaces=not pairs)
+    if _JSONL_NAME.search(str(path)) and any(raw.lstrip().startswith(b"{") for raw in content):
+        format = "jsonl"  # however many lines are wrong
+    if format == "list" and _CSV_NAME.search(str(path)):
+        if delimiter := other_delimiter(content):
+            return "csv", delimiter
+        has_cells = any(b"," in raw or b'"' in raw for raw in content)
+        if has_cells or column_names([raw.decode("utf-8", "replace") for raw in content[:1]]) == ["word"]:
+            format = "csv"
+    return format, DELIMITERS.get(format, TAB)
 
 
 def detect_format(sample: list[bytes], *, spaces: bool = False) -> str:
@@ -226,35 +243,6 @@ def detect_format(sample: list[bytes], *, spaces: bool = False) -> str:
     if 2 * sum(is_pair) > len(sample):
         return "pairs"
     return typed or "list"
-
-
-def word2vec_width(sample: list[bytes]) -> int | None:
-    """Width of the vectors in the first lines of word2vec text, or None if it is not word2vec text.
-
-    Without a header, lines must have at least three numbers, since fewer may be counts.
-    """
-    header = is_header(sample)
-    if header:
-        return header[1]
-    widths = [len(raw.split()) - 1 for raw in sample if raw.strip()]
-    if not widths:
-        return None
-    width = max(set(widths), key=widths.count)
-    fits = sum(_are_numbers(raw.split()[1:]) for raw, n in zip(sample, widths, strict=False) if n == width)
-    return width if width >= 3 and 2 * fits > len(sample) else None
-
-
-def is_header(sample: list[bytes]) -> tuple[int, int] | None:
-    """(number of vectors, width) if the first line is a word2vec header that matches the second line, else None."""
-    fields = sample[0].split() if sample else []
-    if len(fields) != 2:
-        return None
-    n_rows, width = map(whole_number, fields)
-    if n_rows is None or width is None:
-        return None
-    if len(sample) == 1:
-        return (n_rows, width) if n_rows == 0 else None
-    return (n_rows, width) if width > 1 and _are_numbers(sample[1].split()[-width:], n=width) else None
 
 
 def _is_comment(raw: bytes) -> bool:
@@ -280,39 +268,30 @@ def _entries(lines: Iterator[tuple[int, bytes]], *, format: str, columns: bool, 
     after a tab); after a blank or a slash only common types are labels, or with `any_label` any capital letters."""
     if format == "word2vec":
         yield from _word2vec_entries(lines)
-    elif format == "list" and columns:
-        yield from (_in_list(line, raw, any_label) for line, raw in lines)
-    elif format == "list":
-        yield from (Entry(line, raw) for line, raw in lines)
-    else:
-        for line, raw in lines:
-            fields = raw.split(b"\t") if format == "counts" else raw.split()
-            count = _count(fields)
+        return
+    for line, raw in lines:
+        if format == "list":
+            yield (_labelled_entry(line, raw, any_label) if columns else None) or Entry(line, raw)
+            continue
+        fields = raw.split(b"\t") if format == "counts" else raw.split()
+        count = _count(fields)
+        if count is not None:
             label = LABEL_OF_POS.get(fields[2].strip().decode("latin-1")) if columns and len(fields) > 2 else None
-            if count is not None:
-                yield Entry(line, fields[0], count, label)
-            elif columns and b"\t" in raw:
-                yield _in_columns(line, raw)
-            elif columns and (labelled := labelled_word(raw, any_label=any_label)) is not None:
-                yield Entry(line, labelled[0], label=labelled[1])
-            else:
-                yield Entry(line, fields[0], problem=NO_COUNT)
+            yield Entry(line, fields[0], count, label)
+        else:
+            labelled = _labelled_entry(line, raw, any_label) if columns else None
+            yield labelled or Entry(line, fields[0], problem=NO_COUNT)
 
 
-def _in_list(line: int, raw: bytes, any_label: bool) -> Entry:
-    """A line of a list of user words, with a label if it has one."""
+def _labelled_entry(line: int, raw: bytes, any_label: bool) -> Entry | None:
+    """The entry of a line of user words, in a file whose first lines have no labels, that has tabs or a label."""
     if b"\t" in raw:
-        return _in_columns(line, raw)
+        try:
+            return _READ_COLUMNS(line, raw.decode("utf-8"))
+        except UnicodeDecodeError:
+            return Entry(line, raw)  # refused when the word is decoded
     labelled = labelled_word(raw, any_label=any_label)
-    return Entry(line, raw) if labelled is None else Entry(line, labelled[0], labelled[2], labelled[1])
-
-
-def _in_columns(line: int, raw: bytes) -> Entry:
-    """A line with tabs in a file whose first lines have no labels."""
-    try:
-        return _READ_COLUMNS(line, raw.decode("utf-8"))
-    except UnicodeDecodeError:
-        return Entry(line, raw)  # refused when the word is decoded
+    return None if labelled is None else Entry(line, labelled[0], labelled[2], labelled[1])
 
 
 def _word2vec_entries(lines: Iterator[tuple[int, bytes]]) -> Iterator[Entry]:
@@ -320,17 +299,9 @@ def _word2vec_entries(lines: Iterator[tuple[int, bytes]]) -> Iterator[Entry]:
     first = [raw for _, raw in sample]
     width = word2vec_width(first) or 0
     for line, raw in chain(sample[1:] if is_header(first) else sample, lines):
-        fields = raw.rstrip().replace(b"\t", b" ").rsplit(b" ", width) if width else [raw]
+        fields = cells_of_row(raw, width) if width else [raw]
         yield Entry(line, fields[0], problem=None if width and len(fields) == width + 1 else NO_VECTOR)
 
 
 def _count(fields: list[bytes]) -> int | None:
     return count_in(fields[1].strip()) if len(fields) > 1 else None
-
-
-def _are_numbers(fields: list[bytes], *, n: int | None = None) -> bool:
-    try:
-        numbers = [float(field) for field in fields]
-    except ValueError:
-        return False
-    return n is None or len(numbers) == n

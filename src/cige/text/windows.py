@@ -42,9 +42,7 @@ CUTS = (
 MAX_QUOTED = 40
 QUOTED = re.compile("《[^《》]{1,40}》|〈[^〈〉]{1,40}〉|“[^“”]{1,40}”|「[^「」]{1,40}」|『[^『』]{1,40}』")
 """What may be a title or another name; a cell is cut within it only if there is no other place."""
-MAX_WORD = (
-    24  # characters by which a window is longer, on either side, in order not to begin or end within a Latin word
-)
+MAX_WORD = 24  # characters by which a window is longer, on either side, where it would cut a Latin word
 _IN_WORD = frozenset(string.ascii_letters + string.digits)
 
 

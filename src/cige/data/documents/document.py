@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
@@ -10,7 +9,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from cige.data.jsonl import check_writable, span_object, spans_of_list
+from cige.data.jsonl import check_writable, json_values, span_object, spans_of_list
 from cige.data.sentence import Span, show_span
 from cige.data.text_files import error_context, has_surrogate, read_text
 from cige.errors import DataError
@@ -74,13 +73,11 @@ def without(values: Mapping[str, Any], *taken: str) -> JsonObject:
 
 
 def checked(documents: Iterable[Document], *, parts: bool = False) -> Iterator[tuple[int, Document]]:
-    """The documents with their numbers from 1.
+    """The documents with their numbers from 1. Raises a DataError if spans exceed a text, or the format cannot hold
+    them.
 
     Args:
         parts: whether the format can hold discontinuous entities.
-
-    Raises:
-        DataError: spans exceed a text, or the format cannot hold them.
     """
     for number, document in enumerate(documents, 1):
         with error_context(f"documents to write, number {number}"):
@@ -117,50 +114,20 @@ def _json_value(value: Any) -> Any:
     raise DataError(f"JSON cannot hold a value of type {type(value).__name__}; leave the column out, or write parquet")
 
 
-def json_values(text: str, name: str) -> list[tuple[int, Any]]:
-    """The values of a JSON array, of JSON lines, or the single value of a file, each with its number or line. Raises a
-    DataError if the text is not JSON."""
-    if not text.strip():
-        return []  # no documents were written
-    is_one_line = "\n" not in text.strip()
-    if text.lstrip()[:1] in ("[", "{") or is_one_line:  # the first of several lines that are objects ends it at once
-        try:
-            parsed = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            if is_one_line:
-                raise DataError(f"{name}: not JSON ({error})") from None
-        else:
-            is_list = isinstance(parsed, list) and not is_pair(parsed)
-            return list(enumerate(parsed, 1)) if is_list else [(1, parsed)]
-    values = []
-    for number, line in enumerate(text.split("\n"), 1):
-        if line.strip():
-            try:
-                values.append((number, json.loads(line)))
-            except (ValueError, RecursionError) as error:
-                raise DataError(f"{name}, line {number}: not JSON ({error})") from None
-    return values
-
-
-def read_objects(path: Path, place: str, read: Callable[[JsonObject, int], Document]) -> list[Document]:
-    """The documents that `read` makes of the JSON objects of a file and their lines or numbers.
+def read_objects(
+    path: Path, options: ReadingOptions, *, place: str, read: Callable[[JsonObject, int], Document]
+) -> list[Document]:
+    """The documents that `read` makes of the JSON objects of a file and their lines or numbers. Raises a DataError if
+    the file is not JSON, or an object is no document; the message contains the place.
 
     Args:
         place: what an object is in messages, such as a line or a task.
-
-    Raises:
-        DataError: the file is not JSON, or an object is no document; the message contains the place.
     """
     documents = []
-    for number, value in json_values(read_text(path), str(path)):
+    for _, number, value in json_values(read_text(path), str(path)):
         with error_context(f"{path}, {place} {number}"):
             documents.append(read(an_object(value), number))
     return documents
-
-
-def is_pair(value: Any) -> bool:
-    """Whether a JSON value is [text, {...}], the form of spaCy's examples."""
-    return isinstance(value, list) and len(value) == 2 and isinstance(value[0], str) and isinstance(value[1], dict)
 
 
 def an_object(value: Any) -> JsonObject:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -12,10 +11,13 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from cige.data.columns import DOCSTART
 from cige.data.documents import brat, folders, lines, tables, tokens, tools
-from cige.data.documents.document import Document, ReadingOptions, is_pair
+from cige.data.documents.document import Document, ReadingOptions, read_objects
+from cige.data.jsonl import is_pair, parsed_or_none
 from cige.data.text_files import read_text
 from cige.errors import DataError
+from cige.json_text import JsonObject
 
 Read = Callable[[Path, ReadingOptions], list[Document]]
 Write = Callable[[Path, Iterable[Document]], None]
@@ -45,11 +47,19 @@ def _columns(scheme: str) -> tuple[Read, Write]:
     return partial(lines.read_columns, scheme=scheme), partial(lines.write_columns, scheme=scheme)
 
 
+def _objects(place: str, read: Callable[[JsonObject, int], Document]) -> Read:
+    return partial(read_objects, place=place, read=read)
+
+
+def _table(form: str) -> Read:
+    return partial(tables.read_table, form=form)
+
+
 FORMATS: dict[str, Format] = {
     "txt": Format("one text per line, unlabelled", lines.read_txt, None, (".txt",)),
     "jsonl": Format(
         "JSON lines of text and entities",
-        lines.read_jsonl,
+        _objects("line", lines.jsonl_document),
         lines.write_jsonl,
         (".jsonl", ".ndjson"),
         has_unlabelled=True,
@@ -58,21 +68,28 @@ FORMATS: dict[str, Format] = {
     "bmes": Format("a character and a BMES tag per line", *_columns("BMES"), (".bmes",)),
     "bioes": Format("a character and a BIOES tag per line", *_columns("BIOES"), (".bioes", ".bieos")),
     "bio": Format("a character and a BIO tag per line", *_columns("BIO"), (".bio",)),
-    "conll": Format("2 to 4 columns: token first, tag last", lines.read_conll, lines.write_columns, (".conll",)),
-    "csv": Format("CSV with a column of texts", tables.read_csv, tables.write_csv, (".csv",), has_unlabelled=True),
-    "tsv": Format("TSV with a column of texts", tables.read_tsv, tables.write_tsv, (".tsv",), has_unlabelled=True),
+    "conll": Format(
+        "2 to 4 columns: token first, tag last",
+        partial(lines.read_columns, is_conll=True),
+        lines.write_columns,
+        (".conll",),
+    ),
+    "csv": Format("CSV with a column of texts", _table("csv"), tables.write_csv, (".csv",), has_unlabelled=True),
+    "tsv": Format("TSV with a column of texts", _table("tsv"), tables.write_tsv, (".tsv",), has_unlabelled=True),
     "parquet": Format(
         "Parquet with a column of texts", tables.read_parquet, tables.write_parquet, (".parquet",), has_unlabelled=True
     ),
-    "doccano": Format("doccano's JSON lines", tools.read_doccano, tools.write_doccano),
+    "doccano": Format("doccano's JSON lines", _objects("line", tools.doccano_document), tools.write_doccano),
     "label-studio": Format(
         "tasks of Label Studio",
-        tools.read_label_studio,
+        _objects("task", tools.label_studio_document),
         tools.write_label_studio,
         has_unlabelled=True,
         has_predictions=True,
     ),
-    "displacy": Format("displaCy's objects (manual=True)", tools.read_displacy, tools.write_displacy),
+    "displacy": Format(
+        "displaCy's objects (manual=True)", _objects("object", tools.displacy_document), tools.write_displacy
+    ),
     "brat": Format(
         "a folder of brat's .txt and .ann files", brat.read_brat, brat.write_brat, (".ann",), has_unlabelled=True
     ),
@@ -99,8 +116,8 @@ def read_documents(path: str | Path, *, format: str = "auto", options: ReadingOp
         options: options for reading, which are not in the file.
 
     Raises:
-        DataError: a file cannot be read, or its format cannot be detected; the message contains the place in the
-            file. A folder has no files of the format, or files of several formats or splits.
+        DataError: a file cannot be read, or its format cannot be detected, or a folder has no files of the format, or
+            files of several formats or splits; the message contains the place.
     """
     path = Path(path)
     if format != "auto":
@@ -158,7 +175,10 @@ def find_format(path: Path) -> str:
     if name is not None and name not in ("txt", "jsonl"):
         return name
     text = read_text(path, again=True)
-    return of_json(text) or _of_columns(text) or name or _unknown(path)
+    found = of_json(text) or _of_columns(text) or name
+    if found is None:
+        raise DataError(f"cannot tell the format of {path}; give one of {', '.join(FORMATS)}")
+    return found
 
 
 def of_name(path: Path) -> str | None:
@@ -201,28 +221,20 @@ def _first_value(text: str) -> Any:
     start = text.lstrip()
     if not start.startswith(("[", "{")):
         return None
-    try:
-        value = json.loads(start.split("\n", 1)[0])
-    except (ValueError, RecursionError):
-        try:
-            value = json.loads(start)
-        except (ValueError, RecursionError):
-            return None
-    if not isinstance(value, list):
-        return value
-    return value if is_pair(value) or not value else value[0]
+    value = parsed_or_none(start.split("\n", 1)[0])
+    if value is None:
+        value = parsed_or_none(start)
+    return value[0] if isinstance(value, list) and value and not is_pair(value) else value
 
 
 def _of_columns(text: str) -> str | None:
     """The format of a file of columns, according to their number; the tag scheme is detected on reading."""
     first = re.search(r"[^\n]*\S[^\n]*", text)
-    n = len(first[0].split()) if first else 0
-    if first and first[0].startswith(lines.DOCSTART):
-        return "conll"
-    tag = first[0].split()[-1] if first and n else ""
-    if n in (2, 3, 4) and re.fullmatch(r"O|[BMIESLU]-\S+", tag):
-        return "conll"
-    return None
+    if first is None:
+        return None
+    columns = first[0].split()
+    has_tag = len(columns) in (2, 3, 4) and re.fullmatch(r"O|[BMIESLU]-\S+", columns[-1])
+    return "conll" if has_tag or first[0].startswith(DOCSTART) else None
 
 
 def _in_folder(folder: Path, format: str) -> list[tuple[str, Path]]:
@@ -250,7 +262,3 @@ def _in_folder(folder: Path, format: str) -> list[tuple[str, Path]]:
 
 def _by_suffix(path: Path) -> str | None:
     return next((name for name, format in FORMATS.items() if folders.suffix(path) in format.suffixes), None)
-
-
-def _unknown(path: Path) -> str:
-    raise DataError(f"cannot tell the format of {path}; give one of {', '.join(FORMATS)}")

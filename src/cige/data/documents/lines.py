@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -12,7 +11,6 @@ from cige.data.documents.document import (
     ReadingOptions,
     checked,
     json_text,
-    read_objects,
     read_spans,
     span_dicts,
     text_of,
@@ -21,11 +19,7 @@ from cige.data.documents.document import (
 from cige.data.jsonl import format_json_lines, parse_json_lines
 from cige.data.sentence import LabelledFile, Sentence, warn_of_repairs
 from cige.data.text_files import read_text, write_text
-from cige.errors import DataError
 from cige.json_text import JsonObject
-
-_CONLL = re.compile(r"([^ \t]+|[ \t])(?:[ \t]+([^ \t]+)){1,3}[ \t]*")
-DOCSTART = "-DOCSTART-"
 
 
 def read_txt(path: Path, options: ReadingOptions) -> list[Document]:
@@ -35,15 +29,11 @@ def read_txt(path: Path, options: ReadingOptions) -> list[Document]:
     return [Document(line.removesuffix("\r"), is_labelled=False, line=n) for n, line in enumerate(lines, 1)]
 
 
-def read_jsonl(path: Path, options: ReadingOptions) -> list[Document]:
-    """Read objects with "text" and, if they are labelled, "entities"; other keys are kept as `meta`."""
-
-    def read(record: JsonObject, number: int) -> Document:
-        text = text_of(record)
-        spans = read_spans(record.get("entities", []), text)
-        return Document(text, spans, without(record, "text", "entities"), "entities" in record, number)
-
-    return read_objects(path, "line", read)
+def jsonl_document(record: JsonObject, number: int) -> Document:
+    """An object with "text" and, if it is labelled, "entities"; other keys are kept as `meta`."""
+    text = text_of(record)
+    spans = read_spans(record.get("entities", []), text)
+    return Document(text, spans, without(record, "text", "entities"), "entities" in record, number)
 
 
 def write_jsonl(path: Path, documents: Iterable[Document]) -> None:
@@ -63,33 +53,13 @@ def write_cluener(path: Path, documents: Iterable[Document]) -> None:
     write_text(path, format_json_lines(_sentences(documents), "cluener"))
 
 
-def read_columns(path: Path, options: ReadingOptions, *, scheme: str = "auto") -> list[Document]:
-    """Read one character and its tag per line, in any scheme."""
-    labelled = parse_columns(read_text(path), name=str(path), scheme=scheme, repair_tags=options.repair)
+def read_columns(
+    path: Path, options: ReadingOptions, *, scheme: str = "auto", is_conll: bool = False
+) -> list[Document]:
+    """Read a character and its tag per line, or lines of CoNLL; see `parse_columns`."""
+    text = read_text(path)
+    labelled = parse_columns(text, name=str(path), scheme=scheme, repair_tags=options.repair, is_conll=is_conll)
     return _documents(labelled, path)
-
-
-def read_conll(path: Path, options: ReadingOptions) -> list[Document]:
-    """Read two to four columns: the first is a token and the last its tag; -DOCSTART- lines are skipped."""
-    text = conll_as_columns(read_text(path), str(path))
-    return _documents(parse_columns(text, name=str(path), repair_tags=options.repair), path)
-
-
-def conll_as_columns(text: str, name: str) -> str:
-    """The first and the last column of each line; line numbers do not change. Raises a DataError if a line has one
-    column, or more than four."""
-    lines = []
-    for number, line in enumerate(text.split("\n"), 1):
-        content = line.removesuffix("\r")
-        if not content.strip(" \t") or content.startswith(DOCSTART):
-            lines.append("")
-            continue
-        match = _CONLL.fullmatch(content)
-        if match is None:
-            n = len(content.split())
-            raise DataError(f"{name}, line {number}: expected 2 to 4 columns, found {n} in {content[:40]!r}")
-        lines.append(f"{match[1]} {match[2]}")
-    return "\n".join(lines)
 
 
 def write_columns(path: Path, documents: Iterable[Document], *, scheme: str = "BIO") -> None:

@@ -24,18 +24,10 @@ BATCH_ROWS = 1000
 NO_NUL = "Python before 3.11 cannot write a NUL character as CSV; write jsonl"
 
 
-def read_csv(path: Path, options: ReadingOptions) -> list[Document]:
-    return _read_table(path, options, "csv")
-
-
-def read_tsv(path: Path, options: ReadingOptions) -> list[Document]:
-    return _read_table(path, options, "tsv")
-
-
 def write_csv(path: Path, documents: Iterable[Document]) -> None:
     out = io.StringIO(newline="")
     writer = csv.writer(out)
-    for number, fields in enumerate(_table(list(documents))):
+    for number, fields in enumerate(_table(documents)):
         if not can_hold(fields):
             raise DataError(f"document {number}: {NO_NUL}")
         writer.writerow(fields)
@@ -44,7 +36,7 @@ def write_csv(path: Path, documents: Iterable[Document]) -> None:
 
 def write_tsv(path: Path, documents: Iterable[Document]) -> None:
     lines = []
-    for number, fields in enumerate(_table(list(documents))):
+    for number, fields in enumerate(_table(documents)):
         if any(set(field) & set("\t\n\r") for field in fields):
             raise DataError(f"document {number}: TSV cannot hold a tab or a line break within a field; write csv")
         lines.append("\t".join(fields) + "\n")
@@ -112,16 +104,11 @@ def parquet_rows(path: Path) -> tuple[Iterator[JsonObject], dict[bytes, bytes]]:
 
 def _rows(file: Any, path: Path) -> Iterator[JsonObject]:
     with file:
-        batches = file.iter_batches(BATCH_ROWS)
-        while True:
-            try:
-                batch = next(batches, None)
-                rows = [] if batch is None else batch.to_pylist()
-            except Exception as reason:
-                raise _unreadable(path, reason) from reason
-            if batch is None:
-                return
-            yield from rows
+        try:
+            for batch in file.iter_batches(BATCH_ROWS):
+                yield from batch.to_pylist()
+        except Exception as reason:
+            raise _unreadable(path, reason) from reason
 
 
 def _unreadable(path: Path, reason: Exception) -> DataError:
@@ -150,7 +137,8 @@ def csv_records(text: str, form: str) -> list[list[str]]:
     return list(csv.reader(io.StringIO(text, newline="")))
 
 
-def _read_table(path: Path, options: ReadingOptions, form: str) -> list[Document]:
+def read_table(path: Path, options: ReadingOptions, *, form: str) -> list[Document]:
+    """Read CSV or TSV, as `form` says."""
     try:
         records = [record for record in csv_records(read_text(path), form) if record]
     except csv.Error as reason:
@@ -182,19 +170,16 @@ def _document(row: JsonObject, options: ReadingOptions, number: int) -> Document
     return Document(text, spans, meta, entities is not None, number)
 
 
-def _table(documents: list[Document]) -> list[list[str]]:
+def _table(documents: Iterable[Document]) -> list[list[str]]:
+    documents = list(documents)
     names = _meta_names(documents)
     rows = [["text", *names, "entities"]]
     for _, document in checked(documents, parts=True):
-        values = [_field(document.meta.get(name, "")) for name in names]
-        rows.append([document.text, *values, json_text(span_dicts(document)) if document.is_labelled else ""])
+        values = [document.meta.get(name, "") for name in names]
+        fields = [value if isinstance(value, str) else json_text(value) for value in values]
+        rows.append([document.text, *fields, json_text(span_dicts(document)) if document.is_labelled else ""])
     return rows
 
 
-def _field(value: Any) -> str:
-    return value if isinstance(value, str) else json_text(value)
-
-
-def _meta_names(documents: list[Document]) -> list[str]:
-    taken = {"text", "entities"}
-    return list(dict.fromkeys(name for document in documents for name in document.meta if name not in taken))
+def _meta_names(documents: Sequence[Document]) -> list[str]:
+    return list(dict.fromkeys(name for document in documents for name in without(document.meta, "text", "entities")))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, pairwise
@@ -14,17 +13,15 @@ from cige.data.documents.document import (
     Document,
     ReadingOptions,
     an_object,
-    is_pair,
-    json_values,
     read_spans,
     text_of,
     without,
 )
 from cige.data.documents.tables import parquet_rows
-from cige.data.jsonl import make_span
+from cige.data.jsonl import is_pair, json_values, make_span, parsed_or_none
 from cige.data.sentence import Span
 from cige.data.tags import illegal_transitions, repair, tags_to_spans
-from cige.data.text_files import error_context, read_text
+from cige.data.text_files import error_context, read_bytes, read_text
 from cige.errors import DataError
 from cige.json_text import JsonObject
 from cige.text.visible import one_line
@@ -43,12 +40,13 @@ def read_hugging_face(path: Path, options: ReadingOptions) -> list[Document]:
     """
     if path.suffix == ".parquet":
         rows, facts = parquet_rows(path)
-        features = _features(_json(facts.get(b"huggingface", b"{}")).get("info"))
+        info = _json(facts.get(b"huggingface", b"{}")).get("info")
         values: Iterable[tuple[int, Any]] = enumerate(rows, 1)
     else:
-        values, info = json_values(read_text(path), str(path)), path.with_name(_INFO)
-        features = _features(_json(info.read_bytes())) if info.is_file() else {}
-    names = list(options.tag_names) or _tag_names(features)
+        values = ((number, value) for _, number, value in json_values(read_text(path), str(path)))
+        beside = path.with_name(_INFO)
+        info = _json(beside.read_bytes()) if beside.is_file() else None
+    names = list(options.tag_names) or _tag_names(info)
     listed = []
     for number, value in values:
         with error_context(f"{path}, row {number}"):
@@ -73,7 +71,7 @@ def read_hugging_face(path: Path, options: ReadingOptions) -> list[Document]:
 def read_spacy_json(path: Path, options: ReadingOptions) -> list[Document]:
     """spaCy's JSON: [text, {"entities": ...}] pairs, training documents with paragraphs (v2), or Doc.to_json."""
     documents = []
-    for number, value in json_values(read_text(path), str(path)):
+    for _, number, value in json_values(read_text(path), str(path)):
         with error_context(f"{path}, document {number}"):
             if is_pair(value):
                 documents.append(
@@ -96,12 +94,7 @@ def read_docbin(path: Path, options: ReadingOptions) -> list[Document]:
         from spacy.vocab import Vocab
     except ModuleNotFoundError:
         raise DataError(f'{path}: reading a DocBin needs spaCy; pip install "cige[spacy]"') from None
-    try:
-        raw = path.read_bytes()
-    except FileNotFoundError:
-        raise DataError(f"no file at {path}; check the name") from None
-    except OSError as reason:
-        raise DataError(f"cannot read {path}: {reason.strerror or reason}") from None
+    raw = read_bytes(path)
     try:
         docs = DocBin().from_bytes(_within_reason(raw))
         _keep_entities(docs)
@@ -198,23 +191,18 @@ def _name(tag: Any, names: Sequence[str]) -> str:
     return names[tag]
 
 
-def _features(info: Any) -> Any:
-    return info.get("features") if isinstance(info, dict) else None
-
-
-def _tag_names(features: Any) -> list[str]:
-    """The names of the ClassLabel of ner_tags in the features that `datasets` writes."""
+def _tag_names(info: Any) -> list[str]:
+    """The names of the ClassLabel of ner_tags in the information that `datasets` writes."""
+    features = info.get("features") if isinstance(info, dict) else None
     tags = features.get("ner_tags") if isinstance(features, dict) else None
-    feature = (
-        tags.get("feature", tags) if isinstance(tags, dict) else tags[0] if isinstance(tags, list) and tags else {}
-    )
+    if isinstance(tags, list):
+        feature = tags[0] if tags else None
+    else:
+        feature = tags.get("feature", tags) if isinstance(tags, dict) else None
     names = feature.get("names") if isinstance(feature, dict) else None
     return list(map(str, names)) if isinstance(names, list) else []
 
 
 def _json(raw: bytes) -> JsonObject:
-    try:
-        value = json.loads(raw)
-    except ValueError:
-        return {}
+    value = parsed_or_none(raw)
     return value if isinstance(value, dict) else {}

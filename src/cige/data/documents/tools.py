@@ -12,11 +12,9 @@ from typing import Any
 
 from cige.data.documents.document import (
     Document,
-    ReadingOptions,
     an_object,
     checked,
     json_text,
-    read_objects,
     read_spans,
     span_dicts,
     text_of,
@@ -32,16 +30,12 @@ _DOCCANO = ("start_offset", "end_offset", "label")
 _OF_DOCCANO = ("text", "data", "label", "labels", "entities")  # names that it uses itself
 
 
-def read_doccano(path: Path, options: ReadingOptions) -> list[Document]:
-    """Read JSON lines with "text" and "label" (or "labels"): [[start, end, label], ...]; or with "entities"."""
-
-    def read(record: JsonObject, number: int) -> Document:
-        key = next((key for key in ("label", "labels", "entities") if key in record), None)
-        text = text_of(record, "text" if "text" in record else "data")
-        spans = read_spans(record[key], text, keys=_DOCCANO) if key else ()
-        return Document(text, spans, without(record, *_OF_DOCCANO, "relations"), key is not None, number)
-
-    return read_objects(path, "line", read)
+def doccano_document(record: JsonObject, number: int) -> Document:
+    """An object with "text" and "label" (or "labels"): [[start, end, label], ...]; or with "entities"."""
+    key = next((key for key in ("label", "labels", "entities") if key in record), None)
+    text = text_of(record, "text" if "text" in record else "data")
+    spans = read_spans(record[key], text, keys=_DOCCANO) if key else ()
+    return Document(text, spans, without(record, *_OF_DOCCANO, "relations"), key is not None, number)
 
 
 def write_doccano(path: Path, documents: Iterable[Document]) -> None:
@@ -53,15 +47,11 @@ def write_doccano(path: Path, documents: Iterable[Document]) -> None:
     write_text(path, "".join(lines))
 
 
-def read_displacy(path: Path, options: ReadingOptions) -> list[Document]:
-    """Read objects with "text" and "ents", as used by displaCy (`manual=True`) and spaCy's Doc.to_json."""
-
-    def read(record: JsonObject, number: int) -> Document:
-        text = text_of(record)
-        title = {"title": record["title"]} if record.get("title") is not None else {}
-        return Document(text, read_spans(record.get("ents"), text), title, line=number)
-
-    return read_objects(path, "object", read)
+def displacy_document(record: JsonObject, number: int) -> Document:
+    """An object with "text" and "ents", as used by displaCy (`manual=True`) and spaCy's Doc.to_json."""
+    text = text_of(record)
+    title = {"title": record["title"]} if record.get("title") is not None else {}
+    return Document(text, read_spans(record.get("ents"), text), title, line=number)
 
 
 def write_displacy(path: Path, documents: Iterable[Document]) -> None:
@@ -74,15 +64,6 @@ def write_displacy(path: Path, documents: Iterable[Document]) -> None:
         for _, document in checked(documents)
     ]
     write_text(path, json_text(objects, indent=1) + "\n")
-
-
-def read_label_studio(path: Path, options: ReadingOptions) -> list[Document]:
-    """Read tasks with their first annotation that was not cancelled, or JSON-MIN.
-
-    A task without annotations has the spans of its first prediction, marked as suggested. Tasks without either, and
-    tasks that the annotator skipped, are unlabelled.
-    """
-    return read_objects(path, "task", _task)
 
 
 def write_label_studio(path: Path, documents: Iterable[Document]) -> None:
@@ -108,7 +89,12 @@ def write_label_studio(path: Path, documents: Iterable[Document]) -> None:
     write_text(path, json_text(tasks, indent=1) + "\n")
 
 
-def _task(record: JsonObject, number: int) -> Document:
+def label_studio_document(record: JsonObject, number: int) -> Document:
+    """A task with its first annotation that was not cancelled, or an object of JSON-MIN.
+
+    A task without annotations has the spans of its first prediction, marked as suggested. Tasks without either, and
+    tasks that the annotator skipped, are unlabelled.
+    """
     if "data" not in record:  # JSON-MIN: {"text": ..., "label": [{"start", "end", "text", "labels"}, ...]}
         text, values = text_of(record), record.get("label")
         return Document(text, _spans(values or [], text), without(record, "text", "label"), values is not None, number)
