@@ -15,9 +15,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from cige.commands.options import at_least
+from cige.lattice_bert.encoder.network_config import PAPER_N_WORDS
 from cige.text.counted import counted
-
-DEFAULT_WORDS = 81_000  # cige.lattice_bert.encoder.joint_vocabulary.N_WORDS, without importing it for `--help`
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,9 +26,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--words",
         type=at_least(0),
-        default=DEFAULT_WORDS,
+        default=PAPER_N_WORDS,
         metavar="K",
-        help=f"maximum number of words ({DEFAULT_WORDS:,})",
+        help=f"maximum number of words ({PAPER_N_WORDS:,})",
     )
     parser.add_argument("--min-count", type=at_least(1), default=1, metavar="N", help="minimum count of a word (1)")
     parser.add_argument(

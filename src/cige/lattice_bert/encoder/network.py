@@ -122,9 +122,7 @@ class LatticeBert(nn.Module):
         if adapter is None:
             return self._encode(batch, rows, change)
         if change is not None:
-            raise ValueError(
-                "this encoder reads words by an adapter; a second change between its layers is not possible"
-            )
+            raise ValueError("this encoder reads words by an adapter; a second change between layers is not possible")
         split = adapter.split(batch)
         n_pieces = self.embeddings.tokens.num_embeddings
         own = adapter.config.after_layer, partial(adapter, split=split, n_pieces=n_pieces)
@@ -135,16 +133,13 @@ class LatticeBert(nn.Module):
         return self._encode(split.pieces, place, own) * is_piece[:, :, None]
 
     def _encode(self, batch: TokenBatch, rows: Tensor | None, change: ChangeAfter | None) -> Tensor:
-        hidden, scores = self.embeddings(batch), self._scores(batch)
-        after_layer, changed = change or (0, None)
+        hidden, scores, n_layers = self.embeddings(batch), self._scores(batch), self.config.n_layers
+        after_layer, changed = change or (0, lambda hidden: hidden)
         for number, layer in enumerate(self.layers, start=1):
-            is_last, is_changed = number == self.config.n_layers, changed is not None and number == after_layer
-            hidden = self._through(layer, hidden, scores, rows if is_last and not is_changed else None)
-            if changed is not None and is_changed:
+            hidden = self._through(layer, hidden, scores, rows if number == n_layers != after_layer else None)
+            if number == after_layer:
                 hidden = changed(hidden)
-                if is_last and rows is not None:
-                    hidden = _gathered(hidden, rows)
-        return hidden
+        return _gathered(hidden, rows) if rows is not None and after_layer == n_layers else hidden
 
     def _through(self, layer: nn.Module, *inputs: Tensor | None) -> Tensor:
         if self.recomputes_layers and self.training and torch.is_grad_enabled():
