@@ -76,7 +76,5 @@ def attended_tokens(models: Mapping[str, PretrainedLatticeBert], text: str) -> A
 def read_encoder(folder_or_hub_id: str | PathLike[str]) -> PretrainedLatticeBert:
     """Read a pre-trained Lattice-BERT, or that of a model fine-tuned from it; ModelError if there is none."""
     folder = model_folder(folder_or_hub_id)
-    for inner in (folder / name for name in ENCODER_FOLDERS):
-        if inner.is_dir() and kind_of(inner) == PRETRAINED:
-            return PretrainedLatticeBert.from_pretrained(inner)
-    return PretrainedLatticeBert.from_pretrained(folder)
+    encoders = [folder / name for name in ENCODER_FOLDERS if kind_of(folder / name) == PRETRAINED]
+    return PretrainedLatticeBert.from_pretrained(encoders[0] if encoders else folder)

@@ -84,7 +84,6 @@ class LatticeBert(nn.Module):
         )
         self.layers = nn.ModuleList(LatticeBertLayer(config) for _ in range(config.n_layers))
         self.pooler = nn.Linear(config.width, config.width)
-        self.out_width = config.width
         self.adapter: WordAdapter | None = None
         initialise(self)
 

@@ -227,7 +227,7 @@ class LatticeBertFeatures(CharFeatures):
         self.bert.pooler.requires_grad_(False)  # the pooled vector is not used here
         self.vocabulary, self.tokenizer, self.facts = pretrained.vocabulary, pretrained.tokenizer, pretrained.facts
         self.tuned = tuned
-        self.width = self.bert.out_width
+        self.width = self.bert.config.width
         self.n_layers = self.bert.config.n_layers if self.bert.adapter is None else 0
         self.train(self.training)
 

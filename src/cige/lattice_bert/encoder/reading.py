@@ -116,7 +116,7 @@ class _Plan:
 def _read_windows(bert: LatticeBert, plan: _Plan, between: BetweenLayers | None) -> Tensor:
     """float[S, D]: the vectors of all tokens of all windows, batch after batch."""
     device = bert.pooler.weight.device
-    parts = [torch.zeros(0, bert.out_width, device=device)]
+    parts = [torch.zeros(0, bert.config.width, device=device)]
     is_core = np.zeros(sum(one.n_tokens for one in plan.inputs), bool)
     for of_text in plan.places() if between is not None else ():
         is_core[of_text] = True
