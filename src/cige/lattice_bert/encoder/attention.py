@@ -49,12 +49,8 @@ class AttendedTokens:
 
 
 def attended_tokens(models: Mapping[str, PretrainedLatticeBert], text: str) -> AttendedTokens:
-    """How much attention each token of a text receives in each model.
-
-    Raises:
-        ModelError: the models have different vocabularies, the text has no pieces, or it has more pieces than one of
-            the models has positions.
-    """
+    """How much attention each token of a text receives in each model; raises a ModelError if the models have different
+    vocabularies, the text has no pieces, or it has more pieces than one of the models has positions."""
     first, *others = models.values()
     if any(other.vocabulary.fingerprint != first.vocabulary.fingerprint for other in others):
         raise ModelError(f"{' and '.join(models)}: different vocabularies, so their tokens cannot be compared")

@@ -31,19 +31,17 @@ def describe(
     with torch.device("meta"):
         network = LatticeBertForPreTraining(config)
     bert = network.bert
-    parts: dict[str, list[torch.nn.Module]] = {
-        "token embeddings": [bert.embeddings.tokens],
-        "their projection": [bert.embeddings.projection] if bert.embeddings.projection is not None else [],
-        "type embeddings": [bert.embeddings.types, bert.embeddings.norm],
-        "lattice positions": [bert.positions],
-        "layers": [bert.layers],
-        "pooler": [bert.pooler],
-        "token head": [network.transform, network.transform_norm],
-        "sentence head": [network.sentence],
+    n_bias = network.token_bias.numel()  # the matrix of the token head is that of the embeddings, and counted there
+    parameters = {
+        "token embeddings": _n_parameters(bert.embeddings.tokens),
+        "their projection": _n_parameters(bert.embeddings.projection),
+        "type embeddings": _n_parameters(bert.embeddings.types, bert.embeddings.norm),
+        "lattice positions": _n_parameters(bert.positions),
+        "layers": _n_parameters(bert.layers),
+        "pooler": _n_parameters(bert.pooler),
+        "token head": _n_parameters(network.transform, network.transform_norm) + n_bias,
+        "sentence head": _n_parameters(network.sentence),
     }
-    parameters = {name: sum(map(_n_parameters, modules)) for name, modules in parts.items()}
-    parameters["token head"] += network.token_bias.numel()  # the matrix is shared with the embeddings and counted there
-
     n_tokens = round(n_chars * tokens_per_char)
     n_asked = round(n_tokens * MASK_PROB)
     embed = 2 * n_tokens * parameters["their projection"]
@@ -70,5 +68,5 @@ def _layer_flops(config: LatticeBertConfig, *, n_queries: int, n_keys: int) -> i
     return 2 * (n_queries * by_query + n_keys * 2 * width * width + 2 * n_queries * n_keys * width)
 
 
-def _n_parameters(module: torch.nn.Module) -> int:
-    return sum(p.numel() for p in module.parameters())
+def _n_parameters(*modules: torch.nn.Module | None) -> int:
+    return sum(p.numel() for module in modules if module is not None for p in module.parameters())

@@ -116,11 +116,7 @@ class JointVocabulary:
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> JointVocabulary:
-        """Read a saved vocabulary.
-
-        Raises:
-            LexiconError: a file is missing, truncated, changed or not of a vocabulary.
-        """
+        """Read a saved vocabulary; LexiconError if a file is missing, truncated, changed or not of a vocabulary."""
         facts = open_folder(folder, kind=JOINT_VOCABULARY, check_up_to=CHECKED_BYTES)
         try:
             vocabulary = cls(pieces=_lines(Path(folder) / PIECES_FILE), words=_lines(Path(folder) / WORDS_FILE))
@@ -131,11 +127,8 @@ class JointVocabulary:
         return vocabulary
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write a folder with pieces.txt and words.txt, one token per line, completely or not at all.
-
-        Raises:
-            LexiconError: the folder contains something else, or writing failed; an older vocabulary there is kept.
-        """
+        """Write a folder with pieces.txt and words.txt, one token per line, completely or not at all. Raises
+        LexiconError if the folder contains something else, or writing failed; an older vocabulary there is kept."""
         with new_folder(folder, kind=JOINT_VOCABULARY) as (aside, facts):
             for name, tokens in ((PIECES_FILE, self.pieces), (WORDS_FILE, self.words)):
                 (aside / name).write_bytes("".join(f"{token}\n" for token in tokens).encode())

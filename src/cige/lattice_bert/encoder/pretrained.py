@@ -233,11 +233,8 @@ class LatticeBertFeatures(CharFeatures):
 
     @classmethod
     def load(cls, path_or_hub_id: Path | str, *, tuned: bool, local_only: bool = False) -> LatticeBertFeatures:
-        """Read a folder that PretrainedLatticeBert.save or `save_pretrained` wrote, from disk or from the hub.
-
-        Raises:
-            ModelError: there is no such model, or it is incomplete.
-        """
+        """Read a folder that PretrainedLatticeBert.save or `save_pretrained` wrote, from disk or from the hub. Raises a
+        ModelError if there is no such model, or it is incomplete."""
         options = {"local_files_only": True} if local_only else {}
         return cls(pretrained=PretrainedLatticeBert.from_pretrained(path_or_hub_id, **options), tuned=tuned)
 

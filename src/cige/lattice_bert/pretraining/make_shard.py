@@ -136,12 +136,8 @@ class ShardJob:
     settings: DataSettings
 
     def make(self, unit: Unit) -> ShardEntry:
-        """Write the shard of a unit unless it exists; returns its entry in the index of the data.
-
-        Raises:
-            DataError: the shard exists and was made from something else.
-            CigeError: the text cannot be read.
-        """
+        """Write the shard of a unit unless it exists; returns its entry in the index of the data. Raises a DataError if
+        the shard exists and was made from something else, or another CigeError if the text cannot be read."""
         folder = self.folder / SHARD_NAME.format(unit.number)
         origin = self._origin(unit)
         if folder.exists():

@@ -20,6 +20,7 @@ from cige.lattice_bert.pretraining.data import PretrainingData
 from cige.lattice_bert.pretraining.dataset import InstanceSet, MaskedInstance, TokenIds
 from cige.lattice_bert.pretraining.instances import NO_LABEL
 from cige.lattice_bert.pretraining.recipe import PhaseConfig, PretrainRecipe
+from cige.lattice_bert.pretraining.shards import Shard
 from cige.nn.contexts import autocast, evaluating
 
 
@@ -155,7 +156,7 @@ class PretrainingObjective:
 
     def __init__(self, phase: PhaseConfig, recipe: PretrainRecipe, data: PretrainingData, *, seed: int):
         self._phase, self._recipe, self._data, self._seed = phase, recipe, data, seed
-        self._instances = self._instance_set(is_held_out=False)
+        self._instances = self._instance_set(data.train, window=recipe.training.window_shards)
         # Instances are sorted by length within each batch, so that forward passes need little padding.
         batches = BatchConfig(batch_size=phase.batch_size, micro_batch_size=phase.micro_batch_size, pool_batches=1)
         n_tokens, rounds_per_epoch = self._instances.n_tokens, self._instances.rounds_per_epoch
@@ -180,7 +181,7 @@ class PretrainingObjective:
             return {}
         return evaluate(
             network,
-            self._instance_set(is_held_out=True),
+            self._instance_set(self._data.held_out),
             n_most=n_most,
             micro_batch_size=self._phase.micro_batch_size,
             n_pieces=self._data.vocabulary.n_pieces,
@@ -198,11 +199,9 @@ class PretrainingObjective:
             line += f" (characters {per_cent(scores.get('segment_char_accuracy'))})"
         return line
 
-    def _instance_set(self, *, is_held_out: bool) -> InstanceSet:
+    def _instance_set(self, shards: Sequence[Shard], window: int | None = None) -> InstanceSet:
         config = self._recipe.instances
         ids = TokenIds.of(self._data.vocabulary, use_words=config.use_words)
-        shards = self._data.held_out if is_held_out else self._data.train
-        window = None if is_held_out else self._recipe.training.window_shards
         return InstanceSet(shards, config=config, ids=ids, room=self._phase.room, seed=self._seed, window=window)
 
 

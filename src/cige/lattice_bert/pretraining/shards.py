@@ -49,11 +49,8 @@ class Shard:
     word_starts: np.ndarray
 
     def parted(self, n_last: int) -> tuple[Shard, Shard]:
-        """The shard without its last `n_last` documents, and these documents. Only the latter are copied.
-
-        Raises:
-            DataError: there are not so many documents.
-        """
+        """The shard without its last `n_last` documents, and these documents. Only the latter are copied. Raises a
+        DataError if there are not so many documents."""
         n_documents = len(self.document_lines) - 1
         if not 0 <= n_last <= n_documents:
             raise DataError(f"{n_last} documents are held out of {n_documents}; make the data again")

@@ -41,12 +41,8 @@ class Stretch:
     ends_inside: bool = False
 
     def read(self) -> bytes:
-        """The bytes.
-
-        Raises:
-            LexiconError: the file cannot be read, or is UTF-16.
-            DataError: the file has become shorter.
-        """
+        """The bytes. Raises a LexiconError if the file cannot be read or is UTF-16, and a DataError if it has become
+        shorter."""
         raw = self.text
         if raw is None:
             try:
@@ -78,13 +74,8 @@ class Unit:
 
 
 def cut_units(corpus: Sequence[str | os.PathLike[str]], size: int, *, is_document_a_line: bool) -> Iterator[Unit]:
-    """Cut a corpus into units of at least `size` bytes, except the last.
-
-    A document of more than twice that size is cut at the end of a line.
-
-    Raises:
-        LexiconError: a file cannot be read, or is compressed and damaged.
-    """
+    """Cut a corpus into units of at least `size` bytes, except the last. A document of more than twice that size is cut
+    at the end of a line. Raises a LexiconError if a file cannot be read, or is compressed and damaged."""
     stretches: list[Stretch] = []
     number = n_bytes = 0
 

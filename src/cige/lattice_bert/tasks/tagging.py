@@ -58,18 +58,14 @@ class TaggingHead(Head[Sentence, np.ndarray, list[Span]]):
         return {"labels": self.labels, "has_outside": self.has_outside, "crf": self.has_crf}
 
     def items(self, number: int, example: Sentence, tokenizer: LatticeTokenizer, room: Room) -> list[Item[np.ndarray]]:
-        """One item per window; none for a text without pieces. Targets are int64[P] tags.
-
-        Raises:
-            DataError: a label is not one of the head's labels.
-        """
+        """One item per window; none for a text without pieces. Targets are int64[P] tags. Raises a DataError if a label
+        is not one of the head's labels."""
         lattice = tokenizer.tokenize(example.text)
         tags = self._piece_tags(example, lattice)
         items = []
         for window in overlapping_windows(lattice.n_pieces, _n_at_once(lattice, room)):
             start, end = window.start, window.end
-            part = lattice if end - start == lattice.n_pieces else lattice.part(start, end)
-            inputs = tokenizer.encode(part)
+            inputs = tokenizer.encode(lattice.part(start, end))
             core = slice(window.core_start - start, window.core_end - start)
             items.append(Item(number, (inputs,), tags[start:end], ReadPieces.of(inputs, 0, core)))
         return items
