@@ -108,6 +108,20 @@ def test_attention_is_that_among_characters():
     torch.testing.assert_close(received.sum(1), torch.ones(len(TEXTS)))
 
 
+@torch.no_grad()
+def test_attention_after_the_layer_is_that_of_characters_that_have_read_words():
+    model = made(after_layer=1)
+    bert, batch = model.bert, collate_tokens([model.tokenizer.encode(TEXTS[0])])
+    split = bert.adapter.split(batch)
+    hidden, scores = bert.embeddings(split.pieces), bert.positions(split.pieces)
+    first, second = bert.layers
+    expected = first.attention.probabilities(hidden, scores)[0]
+    hidden = bert.adapter(first(hidden, scores), split, n_pieces=model.vocabulary.n_pieces)
+    expected = torch.cat([expected, second.attention.probabilities(hidden, scores)[0]]).mean((0, 1))
+    received = bert.attention_received(batch)[0]
+    torch.testing.assert_close(received[batch.starts[0] == batch.ends[0]], expected)
+
+
 def test_saved_and_loaded(tmp_path):
     model = made(no_word=True, after_layer=2)
     model.save(tmp_path / "model")
