@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -155,6 +156,16 @@ def test_by_command(tmp_path, capsys):
     assert config == WordAdapterConfig(n_words=len(tiny.WORDS) + 1, word_width=6, after_layer=2, max_words=3)
     assert main([*command, "--output", str(tmp_path / "other"), "--after-layer", "3"]) != 0
     assert "after_layer is 3, expected from 1 to 2" in capsys.readouterr().err
+
+
+def test_its_words_are_counted_as_parameters_not_as_tokens_of_the_layers(tmp_path, capsys):
+    model = made()
+    model.save(tmp_path / "model")
+    assert main(["lattice-bert", "pretrain", "describe", "--model", str(tmp_path / "model"), "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["n_tokens"] == facts["n_chars"] == 128
+    assert facts["parameters"]["word adapter"] == sum(p.numel() for p in model.bert.adapter.parameters())
+    assert facts["n_parameters"] == sum(facts["parameters"].values())
 
 
 def test_models_that_cannot_have_one():

@@ -13,12 +13,16 @@ from __future__ import annotations
 import argparse
 import math
 from dataclasses import asdict, replace
+from typing import TYPE_CHECKING
 
 from cige.commands.options import add_set_option, at_least, make_console
 from cige.errors import CigeError
 from cige.json_text import to_json
 from cige.lattice_bert.encoder.network_config import BASELINE, PAPER_N_PIECES, PAPER_N_WORDS, SIZES, LatticeBertConfig
 from cige.recipes.settings import Settings
+
+if TYPE_CHECKING:
+    from cige.lattice_bert.encoder.word_adapter import WordAdapter
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -60,11 +64,11 @@ def run(args: argparse.Namespace) -> None:
         return
     if args.recipe or args.set:
         raise CigeError("--recipe and --set are about the instances of data; name the data with --data")
-    config, has_words = _config(args)
+    config, has_words, adapter = _network(args)
     tokens_per_char = args.tokens_per_char or (TOKENS_PER_CHAR if has_words else 1.0)
     if not 1 <= tokens_per_char < math.inf:
         raise CigeError(f"--tokens-per-char {tokens_per_char}: expected 1 or more, because each character is a token")
-    facts = describe(config, n_chars=args.n_chars, tokens_per_char=tokens_per_char)
+    facts = describe(config, n_chars=args.n_chars, tokens_per_char=tokens_per_char, adapter=adapter)
     if args.json:
         print(to_json(facts, indent=1))
     else:
@@ -124,19 +128,20 @@ def _print_instances(name: str, rows: list[Settings]) -> None:
     console.print(f"Shares and averages are over {rows[0]['n_seen']:,} random instances of an epoch, seed 1.")
 
 
-def _config(args: argparse.Namespace) -> tuple[LatticeBertConfig, bool]:
-    """The settings that the options specify, and whether the vocabulary has words."""
+def _network(args: argparse.Namespace) -> tuple[LatticeBertConfig, bool, WordAdapter | None]:
+    """The settings that the options specify, whether the layers read words, and what else reads them."""
     if args.model is not None:
         if (args.n_pieces, args.n_words) != (None, None):
             raise CigeError("--model has its own vocabulary; leave out --n-pieces and --n-words")
         from cige.lattice_bert.encoder.pretrained import PretrainedLatticeBert
 
         model = PretrainedLatticeBert.from_pretrained(args.model)
-        return model.config, model.vocabulary.n_words > 0
+        adapter = model.bert.adapter
+        return model.config, model.vocabulary.n_words > 0 and adapter is None, adapter
     n_pieces = PAPER_N_PIECES if args.n_pieces is None else args.n_pieces
     n_words = PAPER_N_WORDS if args.n_words is None else args.n_words
     settings: Settings = {} if n_words else BASELINE
-    return replace(SIZES[args.size], n_tokens=n_pieces + n_words, **settings), n_words > 0
+    return replace(SIZES[args.size], n_tokens=n_pieces + n_words, **settings), n_words > 0, None
 
 
 def _print(name: str, config: LatticeBertConfig, facts: Settings) -> None:

@@ -12,12 +12,17 @@ MASK_PROB = 0.15
 
 
 def describe(
-    config: LatticeBertConfig, *, n_chars: int = 128, tokens_per_char: float = TOKENS_PER_CHAR
+    config: LatticeBertConfig,
+    *,
+    n_chars: int = 128,
+    tokens_per_char: float = TOKENS_PER_CHAR,
+    adapter: torch.nn.Module | None = None,
 ) -> dict[str, object]:
     """The size and cost of a model.
 
     Args:
         n_chars: number of characters of a text; tokens_per_char: of lattice tokens per character, 1 without words.
+        adapter: what reads words after one of the layers; its parameters are counted, but not its operations.
 
     Returns:
         "parameters": number of parameters by part; "n_parameters": their sum, including the heads of pre-training.
@@ -42,6 +47,8 @@ def describe(
         "token head": _n_parameters(network.transform, network.transform_norm) + n_bias,
         "sentence head": _n_parameters(network.sentence),
     }
+    if adapter is not None:
+        parameters["word adapter"] = _n_parameters(adapter)
     n_tokens = round(n_chars * tokens_per_char)
     n_asked = round(n_tokens * MASK_PROB)
     embed = 2 * n_tokens * parameters["their projection"]
@@ -52,7 +59,7 @@ def describe(
     flops = {"projection": embed / n_chars, "layers": layers / n_chars}
     return {
         "parameters": parameters,
-        "n_parameters": _n_parameters(network),
+        "n_parameters": sum(parameters.values()),
         "n_chars": n_chars,
         "n_tokens": n_tokens,
         "flops": flops,
