@@ -63,7 +63,8 @@ class TaggingHead(Head[Sentence, np.ndarray, list[Span]]):
         lattice = tokenizer.tokenize(example.text)
         tags = self._piece_tags(example, lattice)
         items = []
-        for window in overlapping_windows(lattice.n_pieces, _n_at_once(lattice, room)):
+        size = room.window_size(lattice, other_pieces=N_SPECIAL, other_tokens=N_SPECIAL)
+        for window in overlapping_windows(lattice.n_pieces, size):
             start, end = window.start, window.end
             inputs = tokenizer.encode(lattice.part(start, end))
             core = slice(window.core_start - start, window.core_end - start)
@@ -153,11 +154,3 @@ def piece_chain(items: Sequence[Item[np.ndarray]], outputs: Sequence[np.ndarray]
         np.concatenate([w.char_starts[w.core] for w in windows]),
         np.concatenate([w.char_ends[w.core] for w in windows]),
     )
-
-
-def _n_at_once(lattice: TokenLattice, room: Room) -> int:
-    """The number of pieces per window that fit, given the text's number of tokens per piece."""
-    n_pieces = room.max_pieces - N_SPECIAL
-    if room.max_tokens is not None and lattice.n_tokens > room.max_tokens - N_SPECIAL:
-        n_pieces = min(n_pieces, (room.max_tokens - N_SPECIAL) * lattice.n_pieces // lattice.n_tokens)
-    return max(1, n_pieces)
