@@ -10,7 +10,7 @@ import numpy as np
 
 from cige.lattice_bert.encoder.joint_vocabulary import JointVocabulary
 from cige.lattice_bert.encoder.token_inputs import TokenRow
-from cige.lattice_bert.pretraining.instances import Instance, assemble, make_parts, place_in
+from cige.lattice_bert.pretraining.instances import Instance, SentenceTask, assemble, make_parts, place_in
 from cige.lattice_bert.pretraining.masking import NO_GROUP, budget, corrupt, hide, select_evenly, select_within
 from cige.lattice_bert.pretraining.packing import N_SPECIAL, Packs, Room, pack_shard
 from cige.lattice_bert.pretraining.passage import Passage, passage_of
@@ -56,7 +56,7 @@ class InstanceConfig:
     mask_selection: Literal["even", "within_budget"] = "even"
     """even: every unit is masked with the same probability, whatever its length, and `mask_prob` is the mean over
     instances. within_budget: no instance exceeds `mask_prob`, so long units are masked less often (released code)."""
-    sentence_task: Literal["order", "three_way"] = "order"
+    sentence_task: SentenceTask = "order"
     """order: predict whether the two parts are swapped (ALBERT). three_way: predict whether the second part is from
     another document, in order or swapped (released code)."""
     short_prob: float = 0.1

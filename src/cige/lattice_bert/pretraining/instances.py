@@ -14,7 +14,7 @@ from cige.lattice_bert.pretraining.packing import Packs, Reach, Room
 from cige.lattice_bert.pretraining.passage import Part, Passage, find_block, passage_of
 from cige.lattice_bert.pretraining.shards import Shard
 
-SentenceTask = Literal["order", "three_way"]
+SentenceTask = Literal["order", "three_way"]  # see InstanceConfig
 NO_LABEL = -1  # the instance has no two consecutive texts of one document whose order could be predicted
 N_SENTENCE_CLASSES: dict[str, int] = {"order": 2, "three_way": 3}
 
