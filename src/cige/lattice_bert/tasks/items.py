@@ -40,8 +40,9 @@ class Room:
         """The number of pieces of a window of a text that fits beside what else an input holds, given the text's number
         of tokens per piece."""
         n_pieces = self.max_pieces - other_pieces
-        if self.max_tokens is not None and text.n_tokens > self.max_tokens - other_tokens:
-            n_pieces = min(n_pieces, (self.max_tokens - other_tokens) * text.n_pieces // text.n_tokens)
+        n_tokens = text.n_tokens if self.max_tokens is None else max(0, self.max_tokens - other_tokens)
+        if text.n_tokens > n_tokens:
+            n_pieces = min(n_pieces, n_tokens * text.n_pieces // text.n_tokens)
         return max(1, n_pieces)
 
 
