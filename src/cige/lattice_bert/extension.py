@@ -12,7 +12,6 @@ from cige.extensions import Extension, Kind, RecipeKind
 from cige.lattice_bert.kinds import FINETUNE, PRETRAIN, PRETRAINED, TUNED
 
 _RECIPES = Path(__file__).parent / "recipes"
-_ABOUT = "pre-train a Lattice-BERT, and fine-tune it on the tasks of the paper"
 
 
 def _on_use(module: str, name: str) -> Callable[..., Any]:
@@ -33,23 +32,22 @@ def _tuning_command(name: str, file: str | None, output: str) -> str:
     return f"cige lattice-bert finetune {name}{recipe} --model MODEL --data DATA --output {output}"
 
 
-_KINDS = {
-    TUNED: Kind(
-        "`cige predict --model` and `cige.load` read it if the task was to find entities; in Python TunedModel."
-        "from_pretrained reads every task. `cige lattice-bert pretrain explain --tuned` shows what it attends to, and "
-        "the fine-tuned encoder is in its folder encoder/",
-        open_finder=_on_use("tasks.ner", "TunedNER.from_pretrained"),
-        load_features=_on_use("tasks.tuned", "encoder_features"),
-    ),
-    PRETRAINED: Kind(
-        "fine-tune it (`cige lattice-bert finetune TASK --model`), show its size (`cige lattice-bert pretrain describe "
-        "--model`) or what it attends to (`cige lattice-bert pretrain explain --model`), or read it with "
-        "PretrainedLatticeBert.from_pretrained",
-        load_features=_on_use("encoder.pretrained", "LatticeBertFeatures.load"),
-    ),
-}
 EXTENSION = Extension(
-    kinds=_KINDS,
+    kinds={
+        TUNED: Kind(
+            "`cige predict --model` and `cige.load` read it if the task was to find entities; in Python TunedModel."
+            "from_pretrained reads every task. `cige lattice-bert pretrain explain --tuned` shows what it attends to, "
+            "and the fine-tuned encoder is in its folder encoder/",
+            open_finder=_on_use("tasks.ner", "TunedNER.from_pretrained"),
+            load_features=_on_use("tasks.tuned", "encoder_features"),
+        ),
+        PRETRAINED: Kind(
+            "fine-tune it (`cige lattice-bert finetune TASK --model`), show its size (`cige lattice-bert pretrain "
+            "describe --model`) or what it attends to (`cige lattice-bert pretrain explain --model`), or read it with "
+            "PretrainedLatticeBert.from_pretrained",
+            load_features=_on_use("encoder.pretrained", "LatticeBertFeatures.load"),
+        ),
+    },
     recipes={
         PRETRAIN: RecipeKind(
             _RECIPES / PRETRAIN,
@@ -61,7 +59,7 @@ EXTENSION = Extension(
             _RECIPES / FINETUNE, "finetune/tnews", _on_use("tasks.config", "resolve_tuning_config"), _tuning_command
         ),
     },
-    verbs={"lattice-bert": _ABOUT},
+    verbs={"lattice-bert": "pre-train a Lattice-BERT, and fine-tune it on the tasks of the paper"},
     aliases={"pretrain": ("lattice-bert", "pretrain"), "finetune": ("lattice-bert", "finetune")},
     chinese=Path(__file__).with_name("chinese.json"),
     commands="cige.lattice_bert.commands",

@@ -104,6 +104,14 @@ def test_all_refuses_another_models_folder(model_folder, tmp_path):
         call("all", "--model", tmp_path / "other", "--data", data, "--output", tmp_path / "all", *QUICK)
 
 
+def test_all_refuses_rates_without_a_search_and_a_folder_without_tasks(tmp_path):
+    common = ("all", "--model", "m", "--data", tmp_path, "--output", tmp_path / "all")
+    with pytest.raises(CigeError, match="give --grid lr too"):
+        call(*common, "--rates", 1e-4, 1e-3)
+    with pytest.raises(DataError, match="no data of any task"):
+        call(*common)
+
+
 def test_help_names_every_task(capsys):
     with pytest.raises(SystemExit):
         call("--help")

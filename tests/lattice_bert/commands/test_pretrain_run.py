@@ -95,6 +95,13 @@ def test_run_makes_a_model_and_goes_on_with_it(folder, data, model, capsys):
     assert "choose another output folder" in refused([*command, "--set", "short.n_steps=5"], capsys)
 
 
+@pytest.mark.parametrize("given", ["-1", "nan"])
+def test_a_time_that_never_comes_is_refused(given, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["lattice-bert", "pretrain", "run", "pretrain/tiny", "--data", "d", "-o", "x", "--stop-after", given])
+    assert stop.value.code == 2 and f"given '{given}', expected minutes" in capsys.readouterr().err
+
+
 def test_a_run_in_sittings(folder, data, tmp_path, capsys):
     command = ["pretrain", "run", str(folder / "small.yaml"), "--data", str(data), "--output", str(tmp_path / "run")]
     assert main([*command, "--stop-after", "0"]) == 0

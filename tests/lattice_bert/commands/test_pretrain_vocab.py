@@ -49,6 +49,16 @@ def test_words_of_ones_own_that_are_too_many_are_told(run, tmp_path):
     assert "own.txt: its last 2 words left out" in out and "no more than 2 words" in out
 
 
+def test_a_folder_of_something_else_is_refused_before_the_corpus_is_read(run, tmp_path):
+    (tmp_path / "made").mkdir()
+    (tmp_path / "made" / "letter.txt").write_text("dear", encoding="utf-8")
+    code, _, err = run(corpus="none.txt")
+    assert code == 2 and "made: already exists and is not a joint vocabulary folder" in err
+    (tmp_path / "made" / "letter.txt").unlink()
+    assert run()[0] == 0  # an empty folder
+    assert run("--words", 1)[0] == 0 and JointVocabulary.load(tmp_path / "made").n_words == 1  # an older vocabulary
+
+
 def test_mistakes_are_told_in_one_line(run, tmp_path):
     (tmp_path / "junk").write_bytes(bytes(range(256)) * 100)
     (tmp_path / "english.txt").write_text("hello world\n", encoding="utf-8")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -108,6 +109,20 @@ def test_attention_is_that_among_characters():
     torch.testing.assert_close(received.sum(1), torch.ones(len(TEXTS)))
 
 
+@torch.no_grad()
+def test_attention_after_the_layer_is_that_of_characters_that_have_read_words():
+    model = made(after_layer=1)
+    bert, batch = model.bert, collate_tokens([model.tokenizer.encode(TEXTS[0])])
+    split = bert.adapter.split(batch)
+    hidden, scores = bert.embeddings(split.pieces), bert.positions(split.pieces)
+    first, second = bert.layers
+    expected = first.attention.probabilities(hidden, scores)[0]
+    hidden = bert.adapter(first(hidden, scores), split, n_pieces=model.vocabulary.n_pieces)
+    expected = torch.cat([expected, second.attention.probabilities(hidden, scores)[0]]).mean((0, 1))
+    received = bert.attention_received(batch)[0]
+    torch.testing.assert_close(received[batch.starts[0] == batch.ends[0]], expected)
+
+
 def test_saved_and_loaded(tmp_path):
     model = made(no_word=True, after_layer=2)
     model.save(tmp_path / "model")
@@ -141,6 +156,16 @@ def test_by_command(tmp_path, capsys):
     assert config == WordAdapterConfig(n_words=len(tiny.WORDS) + 1, word_width=6, after_layer=2, max_words=3)
     assert main([*command, "--output", str(tmp_path / "other"), "--after-layer", "3"]) != 0
     assert "after_layer is 3, expected from 1 to 2" in capsys.readouterr().err
+
+
+def test_its_words_are_counted_as_parameters_not_as_tokens_of_the_layers(tmp_path, capsys):
+    model = made()
+    model.save(tmp_path / "model")
+    assert main(["lattice-bert", "pretrain", "describe", "--model", str(tmp_path / "model"), "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["n_tokens"] == facts["n_chars"] == 128
+    assert facts["parameters"]["word adapter"] == sum(p.numel() for p in model.bert.adapter.parameters())
+    assert facts["n_parameters"] == sum(facts["parameters"].values())
 
 
 def test_models_that_cannot_have_one():

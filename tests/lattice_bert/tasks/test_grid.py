@@ -6,9 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cige.errors import CigeError
-from cige.lattice_bert.tasks.config import LEARNING_RATES
+from cige.errors import CigeError, RecipeError
+from cige.lattice_bert.tasks import grid
+from cige.lattice_bert.tasks.config import LEARNING_RATES, TuningConfig
 from cige.lattice_bert.tasks.grid import RESULTS, GridResult, climb
+from cige.lattice_bert.tasks.registry import get_task
+from cige.lattice_bert.tasks.task_data import TaskData
 
 RATES = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
 
@@ -59,6 +62,15 @@ def test_few_rates():
     assert climb([2.0, 1.0, 2.0], lambda rate: -rate) == (1.0, {2.0: -2.0, 1.0: -1.0})
     with pytest.raises(CigeError, match="no learning rate"):
         climb([], len)
+
+
+def test_a_rate_out_of_range_is_refused_before_any_is_tried(tmp_path, monkeypatch):
+    tried = []
+    monkeypatch.setattr(grid, "finetune", lambda *_, **options: tried.append(options["config"]))
+    data = TaskData(get_task("tnews"), [], [], [], tmp_path)
+    with pytest.raises(RecipeError, match="learning_rate"):
+        grid.tune_task(data, "model", tmp_path, config=TuningConfig(), rates=[-1.0, 1e-4], n_runs=1)
+    assert not tried
 
 
 @given(st.lists(st.integers(0, 6), min_size=1, max_size=11))

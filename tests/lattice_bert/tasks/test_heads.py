@@ -137,6 +137,24 @@ def test_long_texts_are_cut_to_the_room():
     assert model.items([TextExample("0", "研究生" * 20, None, "甲")])[0].n_tokens <= 9
 
 
+@pytest.mark.parametrize("kind", ["entities", "reading"])
+def test_windows_of_a_text_of_many_words_have_room_for_their_tokens(kind):
+    text = "北京大学" * 30  # 7 tokens in 4 pieces
+    model = tiny.tuned(kind, [])
+    model.room = Room(max_tokens=25, max_pieces=40)
+    question = ReadingExample("0", "谁", text)
+    items = model.items([question if kind == "reading" else Sentence(text)])
+    assert all(15 < item.n_tokens <= 25 for item in items[:-1]) and items[-1].n_tokens <= 25
+    assert np.unique(np.concatenate([item.pieces.char_starts for item in items])).tolist() == list(range(len(text)))
+
+
+def test_a_question_of_more_tokens_than_there_is_room_for_leaves_one_piece_of_the_context():
+    model = tiny.tuned("reading", [])
+    model.room = Room(max_tokens=5, max_pieces=40)
+    assert len(model.items([ReadingExample("0", "北京大学", "在上海")])) == 3
+    assert model.items([ReadingExample("0", "北京大学", "")]) == []
+
+
 def test_the_blank_alone_is_masked():
     model = tiny.tuned("choice", [])
     (item,) = model.items([ChoiceExample("0", (("北京", "我_在_上海"), ("上海", "我_在_上海")), 0, blank=3)])

@@ -18,8 +18,10 @@ Examples:
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from cige.commands.options import at_least
+from cige.errors import CigeError, DataError
 from cige.lattice_bert.commands.finetune_task import add_shared_options, settings_of
 from cige.lattice_bert.tasks.config import LEARNING_RATES
 
@@ -56,16 +58,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from pathlib import Path
-
     from cige.folders.atomic import atomic_file
+    from cige.folders.hub import model_folder
     from cige.lattice_bert.tasks.registry import PAPER_TASKS, get_task
     from cige.lattice_bert.tasks.task_data import find_folder, load_task_data
 
+    if args.rates and not args.grid:
+        raise CigeError("--rates are what --grid lr chooses from; give --grid lr too, or a single rate with --lr")
     tasks = [get_task(name) for name in args.tasks or PAPER_TASKS]
     if args.tasks is None:
         tasks = [task for task in tasks if find_folder(task, args.data) is not None]
-    from cige.folders.hub import model_folder
+    if not tasks:
+        raise DataError(f"no data of any task in {args.data}; expected folders such as {PAPER_TASKS[0]} in it")
+    # Imports torch, which what is refused above does not need.
     from cige.lattice_bert.tasks.finetune import model_fingerprint
     from cige.lattice_bert.tasks.grid import GridResult, tables, tune_task
 
@@ -89,4 +94,4 @@ def run(args: argparse.Namespace) -> None:
         result.save(folder)
         with atomic_file(folder / "tables.md") as aside:
             aside.write_text(tables([result]), encoding="utf-8")
-    print(tables([result]) if result.rows else f"no data of any task in {args.data}")
+    print(tables([result]))

@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from cige.commands.options import at_least, make_console
+from cige.errors import DataError
 from cige.json_text import to_json
 
 if TYPE_CHECKING:
@@ -55,7 +56,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from cige.errors import DataError
     from cige.lattice_bert.tasks.analysis import LENGTH, NESTED, analysis_of
     from cige.lattice_bert.tasks.registry import get_task
     from cige.lattice_bert.tasks.task_data import load_split
@@ -74,8 +74,11 @@ def run(args: argparse.Namespace) -> None:
     result, table = (_nested if analysis == NESTED else _groups)(args, task, runs, examples)
     if args.json:
         head = {"task": task.name, "split": args.split, "analysis": analysis, "n_examples": len(examples)}
-        facts = [_model_facts(folders, of_model) for folders, of_model in zip(args.models, runs, strict=True)]
-        print(to_json(head | {"models": facts} | result, indent=1))
+        models = []
+        for folders, of_model in zip(args.models, runs, strict=True):
+            facts = {"model": folders[0], "data": of_model[0].facts.get("data")}
+            models.append(facts | ({"runs": folders} if len(folders) > 1 else {}))
+        print(to_json(head | {"models": models} | result, indent=1))
         return
     make_console().print(table)
     for name, of_model in zip(_names(args), runs, strict=True):
@@ -84,11 +87,6 @@ def run(args: argparse.Namespace) -> None:
 
 def _names(args: argparse.Namespace) -> list[str]:
     return [first + (f" and {len(more)} more" if more else "") for first, *more in args.models]
-
-
-def _model_facts(folders: list[str], runs: list[TunedModel]) -> dict[str, object]:
-    facts = {"model": folders[0], "data": runs[0].facts.get("data")}
-    return facts | ({"runs": folders} if len(folders) > 1 else {})
 
 
 def _answers(runs: Sequence[Sequence[TunedModel]], examples: list[Any]) -> list[list[Any]]:
@@ -109,26 +107,18 @@ def _groups(
         groups = analysis.by_length(examples, _answers(runs, examples), length=length, edges=edges)
         facts, title, heading = {"edges": edges}, analysis.LENGTH, "characters"
     else:
-        reader = _reader_of_words(args, runs)
+        reader = next((k for k, of_model in enumerate(runs) if of_model[0].pretrained.vocabulary.n_words), None)
+        if reader is None:
+            raise DataError(
+                f"none of {', '.join(_names(args))} has words in its vocabulary, so the number of words in a keyword "
+                "is not known; include a fine-tuned Lattice-BERT"
+            )
         groups = analysis.by_keyword_words(examples, _answers(runs, examples), runs[reader][0].tokenizer)
         words_of = args.models[reader][0]
         facts, title, heading = {"words_of": words_of}, f"{analysis.KEYWORDS}, those of {words_of}", "examples with"
     groups = analysis.groups_over_runs(groups, list(map(len, runs)))
     table = _group_table(f"{task.title} {args.split}: {title}", heading, _names(args), groups)
     return facts | {"groups": [group.to_dict() for group in groups]}, table
-
-
-def _reader_of_words(args: argparse.Namespace, runs: Sequence[Sequence[TunedModel]]) -> int:
-    """The number of the first model that reads words."""
-    from cige.errors import DataError
-
-    for number, of_model in enumerate(runs):
-        if of_model[0].pretrained.vocabulary.n_words:
-            return number
-    raise DataError(
-        f"none of {', '.join(_names(args))} has words in its vocabulary, so the number of words in a keyword is "
-        "not known; include a fine-tuned Lattice-BERT"
-    )
 
 
 def _nested(
@@ -140,10 +130,8 @@ def _nested(
     from cige.lattice_bert.tasks.analysis import NESTED, errors_over_runs, nested_errors, reduction
 
     errors = errors_over_runs(nested_errors(examples, _answers(runs, examples)), list(map(len, runs)))
-    title = f"{task.title} {args.split}: {NESTED}"
-    table = _right_aligned(
-        Table("model", "predicted", "wrong", "fewer, %", "nested with gold", "fewer, %", title=title)
-    )
+    heads = ("model", "predicted", "wrong", "fewer, %", "nested with gold", "fewer, %")
+    table = _right_aligned(Table(*heads, title=f"{task.title} {args.split}: {NESTED}"))
     first, rows = errors[0], []
     for number, (name, of_model) in enumerate(zip(_names(args), errors, strict=True)):
         wrong, nested = reduction(first.n_wrong, of_model.n_wrong), reduction(first.n_nested, of_model.n_nested)
@@ -155,7 +143,6 @@ def _nested(
 
 
 def _load(folder: str, task: Task, device: str) -> TunedModel:
-    from cige.errors import DataError
     from cige.lattice_bert.tasks.tuned import TunedModel
 
     model = TunedModel.from_pretrained(folder, device=device)

@@ -12,11 +12,17 @@ from __future__ import annotations
 
 import argparse
 import math
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING
 
 from cige.commands.options import add_set_option, at_least, make_console
+from cige.errors import CigeError
 from cige.json_text import to_json
 from cige.lattice_bert.encoder.network_config import BASELINE, PAPER_N_PIECES, PAPER_N_WORDS, SIZES, LatticeBertConfig
 from cige.recipes.settings import Settings
+
+if TYPE_CHECKING:
+    from cige.lattice_bert.encoder.word_adapter import WordAdapter
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -56,17 +62,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from cige.errors import CigeError
     from cige.lattice_bert.encoder.costs import TOKENS_PER_CHAR, describe
 
     if args.data is not None:
         _describe_data(args)
         return
-    config, has_words = _config(args)
+    if args.recipe or args.set:
+        raise CigeError("--recipe and --set are about the instances of data; name the data with --data")
+    config, has_words, adapter = _network(args)
     tokens_per_char = args.tokens_per_char or (TOKENS_PER_CHAR if has_words else 1.0)
     if not 1 <= tokens_per_char < math.inf:
         raise CigeError(f"--tokens-per-char {tokens_per_char}: expected 1 or more, because each character is a token")
-    facts = describe(config, n_chars=args.n_chars, tokens_per_char=tokens_per_char)
+    facts = describe(config, n_chars=args.n_chars, tokens_per_char=tokens_per_char, adapter=adapter)
     if args.json:
         print(to_json(facts, indent=1))
     else:
@@ -75,9 +82,6 @@ def run(args: argparse.Namespace) -> None:
 
 def _describe_data(args: argparse.Namespace) -> None:
     """The instances of an epoch of each phase of a recipe."""
-    from dataclasses import asdict
-
-    from cige.errors import CigeError
     from cige.lattice_bert.pretraining.census import census, long_documents
     from cige.lattice_bert.pretraining.data import open_data
     from cige.lattice_bert.pretraining.dataset import InstanceSet, TokenIds
@@ -104,8 +108,7 @@ def _describe_data(args: argparse.Namespace) -> None:
 def _print_instances(name: str, rows: list[Settings]) -> None:
     from rich.table import Table
 
-    table = Table()
-    table.add_column("instances of at most")
+    table = Table("instances of at most")
     for one in rows:
         table.add_column(f"{one['max_characters']} characters, {one['max_tokens']:,} tokens", justify="right")
     for text, key, form in (
@@ -130,43 +133,37 @@ def _print_instances(name: str, rows: list[Settings]) -> None:
     console.print(f"Shares and averages are over {rows[0]['n_seen']:,} random instances of an epoch, seed 1.")
 
 
-def _config(args: argparse.Namespace) -> tuple[LatticeBertConfig, bool]:
-    """The settings that the options specify, and whether the vocabulary has words."""
-    from dataclasses import replace
-
-    from cige.errors import CigeError
-
+def _network(args: argparse.Namespace) -> tuple[LatticeBertConfig, bool, WordAdapter | None]:
+    """The settings that the options specify, whether the layers read words, and what else reads them."""
     if args.model is not None:
         if (args.n_pieces, args.n_words) != (None, None):
             raise CigeError("--model has its own vocabulary; leave out --n-pieces and --n-words")
         from cige.lattice_bert.encoder.pretrained import PretrainedLatticeBert
 
         model = PretrainedLatticeBert.from_pretrained(args.model)
-        return model.config, model.vocabulary.n_words > 0
+        adapter = model.bert.adapter
+        return model.config, model.vocabulary.n_words > 0 and adapter is None, adapter
     n_pieces = PAPER_N_PIECES if args.n_pieces is None else args.n_pieces
     n_words = PAPER_N_WORDS if args.n_words is None else args.n_words
     settings: Settings = {} if n_words else BASELINE
-    return replace(SIZES[args.size], n_tokens=n_pieces + n_words, **settings), n_words > 0
+    return replace(SIZES[args.size], n_tokens=n_pieces + n_words, **settings), n_words > 0, None
 
 
 def _print(name: str, config: LatticeBertConfig, facts: Settings) -> None:
-    from rich.table import Table
+    from rich.table import Column, Table
 
     about = f"{config.n_layers} layers of width {config.width}, {config.n_heads} heads, {config.n_tokens:,} tokens"
-
-    def table(part: str, number: str, parts: dict[str, float], totals: dict[str, float], form: str) -> Table:
-        made = Table(part)
-        made.add_column(number, justify="right")
-        for rows in (parts, totals):
-            for name, n in rows.items():
-                made.add_row(name, format(n, form))
-            made.add_section()
-        return made
-
-    sizes = table("part", "parameters", facts["parameters"], {"in total": facts["n_parameters"]}, ",")
-    totals = {"forward": facts["forward_flops"], "a pre-training step": facts["training_flops"]}
-    flops, totals = ({name: n / 1e6 for name, n in values.items()} for values in (facts["flops"], totals))
-    costs = table("per character", "million operations", flops, totals, ",.2f")
+    sizes = Table("part", Column("parameters", justify="right"))
+    for part, n in facts["parameters"].items():
+        sizes.add_row(part, f"{n:,}")
+    sizes.add_section()
+    sizes.add_row("in total", f"{facts['n_parameters']:,}")
+    costs = Table("per character", Column("million operations", justify="right"))
+    for part, n in facts["flops"].items():
+        costs.add_row(part, f"{n / 1e6:,.2f}")
+    costs.add_section()
+    costs.add_row("forward", f"{facts['forward_flops'] / 1e6:,.2f}")
+    costs.add_row("a pre-training step", f"{facts['training_flops'] / 1e6:,.2f}")
     console = make_console()
     console.print(f"{name}: {about}", sizes, sep="\n")
     console.print(f"\n{facts['n_chars']} characters as {facts['n_tokens']} tokens", costs, sep="\n")

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import argparse
 
-from cige.commands.options import add_no_resume_option, add_set_option, seed
+from cige.commands.options import add_no_resume_option, add_set_option, minutes, seed
 from cige.folders.in_use import is_main_process
 from cige.text.counted import counted
 
@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=seed, default=1, help="(default: 1)")
     parser.add_argument("--device", default="auto", help="auto, cpu or cuda (default: auto)")
     parser.add_argument(
-        "--stop-after", type=float, metavar="MINUTES", help="write a checkpoint and stop after this time"
+        "--stop-after", type=minutes, metavar="MINUTES", help="write a checkpoint and stop after this time"
     )
     when_cut_off = parser.add_mutually_exclusive_group()
     when_cut_off.add_argument("--resume", action="store_true", help="continue the run in OUTPUT (the default)")

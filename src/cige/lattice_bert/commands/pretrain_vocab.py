@@ -13,11 +13,12 @@ import argparse
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from cige.commands.options import at_least
+from cige.errors import LexiconError
+from cige.lattice_bert.encoder.network_config import PAPER_N_WORDS
 from cige.text.counted import counted
-
-DEFAULT_WORDS = 81_000  # cige.lattice_bert.encoder.joint_vocabulary.N_WORDS, without importing it for `--help`
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,9 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--words",
         type=at_least(0),
-        default=DEFAULT_WORDS,
+        default=PAPER_N_WORDS,
         metavar="K",
-        help=f"maximum number of words (default: {DEFAULT_WORDS:,})",
+        help=f"maximum number of words (default: {PAPER_N_WORDS:,})",
     )
     parser.add_argument(
         "--min-count", type=at_least(1), default=1, metavar="N", help="minimum count of a word (default: 1)"
@@ -44,11 +45,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
+    from cige.folders.manifest import refuse_to_replace
     from cige.lattice_bert.encoder.joint_vocabulary import JointVocabulary, read_pieces
+    from cige.lattice_bert.kinds import JOINT_VOCABULARY
     from cige.lexicon.word_counts import count_words
     from cige.lexicon.words_file import read_words
 
-    pieces = read_pieces(args.pieces)  # first, so that a wrong file is reported before the corpus is read
+    # First, so that a wrong folder or file is reported before the corpus is read.
+    refuse_to_replace(Path(args.output), kind=JOINT_VOCABULARY, error=LexiconError)
+    pieces = read_pieces(args.pieces)
     include = read_words(args.include) if args.include else None
     with _progress(args.corpus) as on_progress:
         counts = count_words(args.corpus, n_workers=args.workers, on_progress=on_progress)

@@ -49,12 +49,8 @@ class AttendedTokens:
 
 
 def attended_tokens(models: Mapping[str, PretrainedLatticeBert], text: str) -> AttendedTokens:
-    """How much attention each token of a text receives in each model.
-
-    Raises:
-        ModelError: the models have different vocabularies, the text has no pieces, or it has more pieces than one of
-            the models has positions.
-    """
+    """How much attention each token of a text receives in each model; raises a ModelError if the models have different
+    vocabularies, the text has no pieces, or it has more pieces than one of the models has positions."""
     first, *others = models.values()
     if any(other.vocabulary.fingerprint != first.vocabulary.fingerprint for other in others):
         raise ModelError(f"{' and '.join(models)}: different vocabularies, so their tokens cannot be compared")
@@ -76,7 +72,5 @@ def attended_tokens(models: Mapping[str, PretrainedLatticeBert], text: str) -> A
 def read_encoder(folder_or_hub_id: str | PathLike[str]) -> PretrainedLatticeBert:
     """Read a pre-trained Lattice-BERT, or that of a model fine-tuned from it; ModelError if there is none."""
     folder = model_folder(folder_or_hub_id)
-    for inner in (folder / name for name in ENCODER_FOLDERS):
-        if inner.is_dir() and kind_of(inner) == PRETRAINED:
-            return PretrainedLatticeBert.from_pretrained(inner)
-    return PretrainedLatticeBert.from_pretrained(folder)
+    encoders = [folder / name for name in ENCODER_FOLDERS if kind_of(folder / name) == PRETRAINED]
+    return PretrainedLatticeBert.from_pretrained(encoders[0] if encoders else folder)

@@ -12,12 +12,17 @@ MASK_PROB = 0.15
 
 
 def describe(
-    config: LatticeBertConfig, *, n_chars: int = 128, tokens_per_char: float = TOKENS_PER_CHAR
+    config: LatticeBertConfig,
+    *,
+    n_chars: int = 128,
+    tokens_per_char: float = TOKENS_PER_CHAR,
+    adapter: torch.nn.Module | None = None,
 ) -> dict[str, object]:
     """The size and cost of a model.
 
     Args:
         n_chars: number of characters of a text; tokens_per_char: of lattice tokens per character, 1 without words.
+        adapter: what reads words after one of the layers; its parameters are counted, but not its operations.
 
     Returns:
         "parameters": number of parameters by part; "n_parameters": their sum, including the heads of pre-training.
@@ -31,19 +36,19 @@ def describe(
     with torch.device("meta"):
         network = LatticeBertForPreTraining(config)
     bert = network.bert
-    parts: dict[str, list[torch.nn.Module]] = {
-        "token embeddings": [bert.embeddings.tokens],
-        "their projection": [bert.embeddings.projection] if bert.embeddings.projection is not None else [],
-        "type embeddings": [bert.embeddings.types, bert.embeddings.norm],
-        "lattice positions": [bert.positions],
-        "layers": [bert.layers],
-        "pooler": [bert.pooler],
-        "token head": [network.transform, network.transform_norm],
-        "sentence head": [network.sentence],
+    n_bias = network.token_bias.numel()  # the matrix of the token head is that of the embeddings, and counted there
+    parameters = {
+        "token embeddings": _n_parameters(bert.embeddings.tokens),
+        "their projection": _n_parameters(bert.embeddings.projection),
+        "type embeddings": _n_parameters(bert.embeddings.types, bert.embeddings.norm),
+        "lattice positions": _n_parameters(bert.positions),
+        "layers": _n_parameters(bert.layers),
+        "pooler": _n_parameters(bert.pooler),
+        "token head": _n_parameters(network.transform, network.transform_norm) + n_bias,
+        "sentence head": _n_parameters(network.sentence),
     }
-    parameters = {name: sum(map(_n_parameters, modules)) for name, modules in parts.items()}
-    parameters["token head"] += network.token_bias.numel()  # the matrix is shared with the embeddings and counted there
-
+    if adapter is not None:
+        parameters["word adapter"] = _n_parameters(adapter)
     n_tokens = round(n_chars * tokens_per_char)
     n_asked = round(n_tokens * MASK_PROB)
     embed = 2 * n_tokens * parameters["their projection"]
@@ -54,7 +59,7 @@ def describe(
     flops = {"projection": embed / n_chars, "layers": layers / n_chars}
     return {
         "parameters": parameters,
-        "n_parameters": _n_parameters(network),
+        "n_parameters": sum(parameters.values()),
         "n_chars": n_chars,
         "n_tokens": n_tokens,
         "flops": flops,
@@ -70,5 +75,5 @@ def _layer_flops(config: LatticeBertConfig, *, n_queries: int, n_keys: int) -> i
     return 2 * (n_queries * by_query + n_keys * 2 * width * width + 2 * n_queries * n_keys * width)
 
 
-def _n_parameters(module: torch.nn.Module) -> int:
-    return sum(p.numel() for p in module.parameters())
+def _n_parameters(*modules: torch.nn.Module | None) -> int:
+    return sum(p.numel() for module in modules if module is not None for p in module.parameters())

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from cige.errors import LexiconError
+from cige.lattice_bert.encoder.network_config import PAPER_N_WORDS
 from cige.lattice_bert.encoder.word_pieces import WordPieces
 from cige.lattice_bert.kinds import JOINT_VOCABULARY
 from cige.lexicon.matcher import Matcher
 from cige.lexicon.report import LoadReport, ReportBuilder
 from cige.lexicon.storage import CHECKED_BYTES, new_folder, open_folder
-from cige.lexicon.text_file import read_lines
+from cige.lexicon.text_file import read_text_lines
 from cige.lexicon.word_counts import WordCounts
 from cige.lexicon.word_rules import DUPLICATE, reason_to_refuse
 from cige.text.code_points import is_plain, normal_form
@@ -23,7 +24,6 @@ from cige.text.code_points import is_plain, normal_form
 PIECES_FILE = "pieces.txt"
 WORDS_FILE = "words.txt"
 PAD, UNK, CLS, SEP, MASK = "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"
-N_WORDS = 81_000  # appendix C of the paper: 102K tokens together with Google's 21,128 pieces
 
 IS_PIECE = "a word piece already"
 ONE_PIECE = "one piece only: unknown to the word pieces, so a second token over the same characters"
@@ -92,7 +92,7 @@ class JointVocabulary:
         cls,
         pieces: Iterable[str],
         counts: WordCounts,
-        n_words: int = N_WORDS,
+        n_words: int = PAPER_N_WORDS,
         *,
         min_count: int = 1,
         include: Iterable[str] = (),
@@ -116,11 +116,7 @@ class JointVocabulary:
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> JointVocabulary:
-        """Read a saved vocabulary.
-
-        Raises:
-            LexiconError: a file is missing, truncated, changed or not of a vocabulary.
-        """
+        """Read a saved vocabulary; LexiconError if a file is missing, truncated, changed or not of a vocabulary."""
         facts = open_folder(folder, kind=JOINT_VOCABULARY, check_up_to=CHECKED_BYTES)
         try:
             vocabulary = cls(pieces=_lines(Path(folder) / PIECES_FILE), words=_lines(Path(folder) / WORDS_FILE))
@@ -131,11 +127,8 @@ class JointVocabulary:
         return vocabulary
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write a folder with pieces.txt and words.txt, one token per line, completely or not at all.
-
-        Raises:
-            LexiconError: the folder contains something else, or writing failed; an older vocabulary there is kept.
-        """
+        """Write a folder with pieces.txt and words.txt, one token per line, completely or not at all. Raises
+        LexiconError if the folder contains something else, or writing failed; an older vocabulary there is kept."""
         with new_folder(folder, kind=JOINT_VOCABULARY) as (aside, facts):
             for name, tokens in ((PIECES_FILE, self.pieces), (WORDS_FILE, self.words)):
                 (aside / name).write_bytes("".join(f"{token}\n" for token in tokens).encode())
@@ -191,12 +184,7 @@ class JointVocabulary:
 
 def read_pieces(path: str | os.PathLike[str]) -> list[str]:
     """The pieces of a BERT vocab.txt, one per line; raises LexiconError, with the line, if it is not such a file."""
-    pieces = []
-    for line, raw in read_lines(path):
-        try:
-            pieces.append(raw.decode("utf-8"))
-        except UnicodeDecodeError as error:
-            raise LexiconError(f"{path}, line {line}: not UTF-8 ({error.reason}); expected a BERT vocab.txt") from None
+    pieces = [piece for _, piece in read_text_lines(path)]
     _check_pieces(pieces, source=str(path))
     return pieces
 

@@ -127,11 +127,8 @@ class LatticePositionScores(nn.Module):
         self.relations = nn.Parameter(torch.zeros(_RULES[relations][1], n_heads)) if relations else None
 
     def forward(self, batch: TokenBatch) -> Tensor:
-        """float32[B, H, N, N]: P_ij for query i and key j, and -inf where j is padding.
-
-        Raises:
-            ValueError: a token ends beyond the last position.
-        """
+        """float32[B, H, N, N]: P_ij for query i and key j, and -inf where j is padding. Raises a ValueError if a token
+        ends beyond the last position."""
         spans = distinct_spans(batch)
         if int(spans.ends.max()) >= self.max_positions:
             raise ValueError(

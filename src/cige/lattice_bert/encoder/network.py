@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 __all__ = ["BASELINE", "RELEASED", "SIZES", "LatticeBert", "LatticeBertConfig", "LatticeBertOutput"]
 
 ChangeAfter = tuple[int, Callable[[Tensor], Tensor]]
+_NO_CHANGE: ChangeAfter = (0, lambda hidden: hidden)
 LAYER_NORM_EPS = 1e-12
 INITIAL_SD = 0.02
 
@@ -84,7 +85,6 @@ class LatticeBert(nn.Module):
         )
         self.layers = nn.ModuleList(LatticeBertLayer(config) for _ in range(config.n_layers))
         self.pooler = nn.Linear(config.width, config.width)
-        self.out_width = config.width
         self.adapter: WordAdapter | None = None
         initialise(self)
 
@@ -118,33 +118,30 @@ class LatticeBert(nn.Module):
             change: (number of a layer, from 1; what changes its output float[B, N, D]); not for an encoder with an
                 adapter, which is a change of its own.
         """
-        adapter = self.adapter
-        if adapter is None:
-            return self._encode(batch, rows, change)
+        if self.adapter is None:
+            return self._encode(batch, rows, change or _NO_CHANGE)
         if change is not None:
-            raise ValueError(
-                "this encoder reads words by an adapter; a second change between its layers is not possible"
-            )
-        split = adapter.split(batch)
-        n_pieces = self.embeddings.tokens.num_embeddings
-        own = adapter.config.after_layer, partial(adapter, split=split, n_pieces=n_pieces)
+            raise ValueError("this encoder reads words by an adapter; a second change between layers is not possible")
+        pieces, own_change = self._adapted(batch, self.adapter)
         if rows is None:
-            return _spread(self._encode(split.pieces, None, own), batch)
+            return _spread(self._encode(pieces, None, own_change), batch)
         is_piece = _is_piece(batch).gather(1, rows)
         place = torch.where(is_piece, batch.starts.gather(1, rows), 0)
-        return self._encode(split.pieces, place, own) * is_piece[:, :, None]
+        return self._encode(pieces, place, own_change) * is_piece[:, :, None]
 
-    def _encode(self, batch: TokenBatch, rows: Tensor | None, change: ChangeAfter | None) -> Tensor:
-        hidden, scores = self.embeddings(batch), self._scores(batch)
-        after_layer, changed = change or (0, None)
+    def _adapted(self, batch: TokenBatch, adapter: WordAdapter) -> tuple[TokenBatch, ChangeAfter]:
+        """The pieces of a batch, and what adds its words to their hidden vectors."""
+        split, n_pieces = adapter.split(batch), self.embeddings.tokens.num_embeddings
+        return split.pieces, (adapter.config.after_layer, partial(adapter, split=split, n_pieces=n_pieces))
+
+    def _encode(self, batch: TokenBatch, rows: Tensor | None, change: ChangeAfter) -> Tensor:
+        hidden, scores, n_layers = self.embeddings(batch), self._scores(batch), self.config.n_layers
+        after_layer, changed = change
         for number, layer in enumerate(self.layers, start=1):
-            is_last, is_changed = number == self.config.n_layers, changed is not None and number == after_layer
-            hidden = self._through(layer, hidden, scores, rows if is_last and not is_changed else None)
-            if changed is not None and is_changed:
+            hidden = self._through(layer, hidden, scores, rows if number == n_layers != after_layer else None)
+            if number == after_layer:
                 hidden = changed(hidden)
-                if is_last and rows is not None:
-                    hidden = _gathered(hidden, rows)
-        return hidden
+        return _gathered(hidden, rows) if rows is not None and after_layer == n_layers else hidden
 
     def _through(self, layer: nn.Module, *inputs: Tensor | None) -> Tensor:
         if self.recomputes_layers and self.training and torch.is_grad_enabled():
@@ -157,18 +154,18 @@ class LatticeBert(nn.Module):
 
         It is 0 on padding, and on words that an adapter reads.
         """
-        if self.adapter is not None:
-            return _spread(self._received(self.adapter.split(batch).pieces)[:, :, None], batch)[:, :, 0]
-        return self._received(batch)
-
-    def _received(self, batch: TokenBatch) -> Tensor:
-        hidden, scores, is_query = self.embeddings(batch), self._scores(batch), batch.mask[:, None, :, None]
-        total = torch.zeros(batch.ids.shape, device=hidden.device)
-        for module in self.layers:
+        read, change = (batch, _NO_CHANGE) if self.adapter is None else self._adapted(batch, self.adapter)
+        after_layer, changed = change
+        hidden, scores, is_query = self.embeddings(read), self._scores(read), read.mask[:, None, :, None]
+        total = torch.zeros(read.ids.shape, device=hidden.device)
+        for number, module in enumerate(self.layers, start=1):
             layer = cast(LatticeBertLayer, module)
             total += (layer.attention.probabilities(hidden, scores) * is_query).sum((1, 2))
             hidden = layer(hidden, scores)
-        return total / (self.config.n_layers * self.config.n_heads * batch.n_tokens[:, None])
+            if number == after_layer:
+                hidden = changed(hidden)
+        received = total / (self.config.n_layers * self.config.n_heads * read.n_tokens[:, None])
+        return received if self.adapter is None else _spread(received[:, :, None], batch)[:, :, 0]
 
     def _scores(self, batch: TokenBatch) -> Tensor:
         scores = self.positions(batch)

@@ -227,17 +227,14 @@ class LatticeBertFeatures(CharFeatures):
         self.bert.pooler.requires_grad_(False)  # the pooled vector is not used here
         self.vocabulary, self.tokenizer, self.facts = pretrained.vocabulary, pretrained.tokenizer, pretrained.facts
         self.tuned = tuned
-        self.width = self.bert.out_width
+        self.width = self.bert.config.width
         self.n_layers = self.bert.config.n_layers if self.bert.adapter is None else 0
         self.train(self.training)
 
     @classmethod
     def load(cls, path_or_hub_id: Path | str, *, tuned: bool, local_only: bool = False) -> LatticeBertFeatures:
-        """Read a folder that PretrainedLatticeBert.save or `save_pretrained` wrote, from disk or from the hub.
-
-        Raises:
-            ModelError: there is no such model, or it is incomplete.
-        """
+        """Read a folder that PretrainedLatticeBert.save or `save_pretrained` wrote, from disk or from the hub. Raises a
+        ModelError if there is no such model, or it is incomplete."""
         options = {"local_files_only": True} if local_only else {}
         return cls(pretrained=PretrainedLatticeBert.from_pretrained(path_or_hub_id, **options), tuned=tuned)
 

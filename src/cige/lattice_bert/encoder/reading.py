@@ -13,12 +13,12 @@ from torch import Tensor
 from cige.data.padding import pad_rows
 from cige.lattice_bert.encoder.network import LatticeBert
 from cige.lattice_bert.encoder.token_batch import collate_tokens
-from cige.lattice_bert.encoder.token_inputs import SPECIAL, TokenInputs
+from cige.lattice_bert.encoder.token_inputs import SPECIAL
 from cige.lattice_bert.encoder.token_lattice import TokenLattice
 from cige.lattice_bert.encoder.tokenizer import LatticeTokenizer
 from cige.nn.budget import batches_by_budget
 from cige.nn.char_features import BetweenLayers, CharPlaces
-from cige.text.windows import Window, overlapping_windows
+from cige.text.windows import overlapping_windows
 
 N_SPECIAL = 2  # [CLS] and [SEP]
 MAX_TEXTS, MAX_PAIRS = 64, 2**21  # per forward pass; position scores take MAX_PAIRS floats per head
@@ -72,56 +72,51 @@ class _Plan:
 
     def __init__(self, lattices: list[TokenLattice], tokenizer: LatticeTokenizer, *, max_pieces: int):
         self.lattices = lattices
-        self.inputs: list[TokenInputs] = []
-        self._windows: list[list[tuple[int, Window]]] = []  # number in `inputs`, window
-        for lattice in lattices:
-            windows = overlapping_windows(lattice.n_pieces, max_pieces)
-            self._windows.append([(len(self.inputs) + k, window) for k, window in enumerate(windows)])
-            self.inputs += [tokenizer.encode(lattice.part(window.start, window.end)) for window in windows]
-        n_tokens = [window.n_tokens for window in self.inputs]
-        order = np.argsort(n_tokens, kind="stable")  # similar lengths together, to reduce padding
-        sizes = [n_tokens[number] for number in order]
-        batches = batches_by_budget(sizes, max_sentences=MAX_TEXTS, max_pairs=MAX_PAIRS)
-        self.batches = [[int(order[k]) for k in batch] for batch in batches]
+        self._windows = [
+            (text, window)
+            for text, lattice in enumerate(lattices)
+            for window in overlapping_windows(lattice.n_pieces, max_pieces)
+        ]
+        self.inputs = [tokenizer.encode(lattices[text].part(w.start, w.end)) for text, w in self._windows]
+        n_tokens = np.array([one.n_tokens for one in self.inputs], np.int64)
+        order = n_tokens.argsort(kind="stable")  # similar lengths together, to reduce padding
+        batches = batches_by_budget(n_tokens[order].tolist(), max_sentences=MAX_TEXTS, max_pairs=MAX_PAIRS)
+        self.batches = [order[batch].tolist() for batch in batches]
 
     def char_places(self, numbers: list[int], is_core: np.ndarray) -> CharPlaces:
         """The characters of the tokens of some windows; is_core, bool[S]: which tokens of these give a vector."""
-        sentence_of = {number: text for text, windows in enumerate(self._windows) for number, _ in windows}
         inputs = [self.inputs[number] for number in numbers]
         chars = [np.where(one.starts == one.ends, one.char_starts, SPECIAL) for one in inputs]
         core = np.split(is_core, np.cumsum([one.n_tokens for one in inputs])[:-1])
         is_char = [own & (row != SPECIAL) for own, row in zip(core, chars, strict=True)]
-        sentences = np.array([sentence_of[number] for number in numbers], np.int64)
+        sentences = np.array([self._windows[number][0] for number in numbers], np.int64)
         padded = (sentences, pad_rows(chars, fill=SPECIAL), pad_rows(is_char).astype(bool))
         return CharPlaces(*map(torch.from_numpy, padded))
 
     def places(self) -> list[np.ndarray]:
         """int64[n] for each text: the index of each token's vector among those of all batches."""
-        offsets = np.zeros(len(self.inputs), np.int64)
-        total = 0
+        places = [np.full(lattice.n_tokens, -1, np.int64) for lattice in self.lattices]
+        n_before = 0
         for number in (number for batch in self.batches for number in batch):
-            offsets[number] = total
-            total += self.inputs[number].n_tokens
-        listed = []
-        for lattice, windows in zip(self.lattices, self._windows, strict=True):
-            places = np.full(lattice.n_tokens, -1, np.int64)
+            text, w = self._windows[number]
+            lattice = self.lattices[text]
+            within = (lattice.starts >= w.start) & (lattice.ends <= w.end)
+            rank = np.cumsum(within)  # from 1, since [CLS] is first
             middle = (lattice.starts + lattice.ends - 1) // 2
-            for number, w in windows:
-                within = (lattice.starts >= w.start) & (lattice.ends <= w.end)
-                rank = np.cumsum(within)  # from 1, since [CLS] is first
-                in_core = within & (w.core_start <= middle) & (middle < w.core_end)
-                places[in_core] = offsets[number] + rank[in_core]
-            if (places < 0).any():
-                start, end = lattice.char_span(int(np.flatnonzero(places < 0)[0]))
+            in_core = within & (w.core_start <= middle) & (middle < w.core_end)
+            places[text][in_core] = n_before + rank[in_core]
+            n_before += self.inputs[number].n_tokens
+        for lattice, of_text in zip(self.lattices, places, strict=True):
+            if (of_text < 0).any():
+                start, end = lattice.char_span(int(of_text.argmin()))
                 raise ValueError(f"the word {lattice.text[start:end]!r} is too long for a model with so few positions")
-            listed.append(places)
-        return listed
+        return places
 
 
 def _read_windows(bert: LatticeBert, plan: _Plan, between: BetweenLayers | None) -> Tensor:
     """float[S, D]: the vectors of all tokens of all windows, batch after batch."""
     device = bert.pooler.weight.device
-    parts = [torch.zeros(0, bert.out_width, device=device)]
+    parts = [torch.zeros(0, bert.config.width, device=device)]
     is_core = np.zeros(sum(one.n_tokens for one in plan.inputs), bool)
     for of_text in plan.places() if between is not None else ():
         is_core[of_text] = True

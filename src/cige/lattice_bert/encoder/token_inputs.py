@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -74,11 +75,7 @@ def token_inputs(
     for name, budget in (("max_tokens", max_tokens), ("max_chars", max_chars)):
         if budget is not None and budget < n_special:
             raise ValueError(f"{name}={budget}: expected at least {n_special}, for [CLS] and [SEP]")
-    pieces = _kept_pieces(
-        lattices,
-        max_tokens=None if max_tokens is None else max_tokens - n_special,
-        max_pieces=None if max_chars is None else max_chars - n_special,
-    )
+    pieces = _kept_pieces(lattices, max_tokens=max_tokens, max_chars=max_chars)
     texts = []
     for lattice, n_pieces in zip(lattices, pieces, strict=True):
         n = _n_tokens(lattice, n_pieces)
@@ -131,21 +128,18 @@ def join(texts: Sequence[TextTokens], *, cls_id: int, sep_id: int) -> np.ndarray
     return rows
 
 
-def _kept_pieces(lattices: Sequence[TokenLattice], *, max_tokens: int | None, max_pieces: int | None) -> list[int]:
+def _kept_pieces(lattices: Sequence[TokenLattice], *, max_tokens: int | None, max_chars: int | None) -> list[int]:
     """The number of pieces of each lattice that are kept: as many in total as meet both budgets."""
-    sizes = [lattice.n_pieces for lattice in lattices]
-    low, high = 0, sum(sizes) if max_pieces is None else min(sum(sizes), max_pieces)
-    shares = _shares(sizes, high)
-    if max_tokens is None or sum(map(_n_tokens, lattices, shares)) <= max_tokens:  # nearly every text
+    sizes, n_special = [lattice.n_pieces for lattice in lattices], len(lattices) + 1
+    total = sum(sizes) if max_chars is None else min(sum(sizes), max_chars - n_special)
+
+    def n_tokens(shares: list[int]) -> int:
+        return n_special + sum(map(_n_tokens, lattices, shares))
+
+    shares = _shares(sizes, total)
+    if max_tokens is None or n_tokens(shares) <= max_tokens:  # nearly every text
         return shares
-    while low < high:  # bisection: fewer pieces have fewer tokens
-        middle = (low + high + 1) // 2
-        shares = _shares(sizes, middle)
-        if sum(map(_n_tokens, lattices, shares)) <= max_tokens:
-            low = middle
-        else:
-            high = middle - 1
-    return _shares(sizes, low)
+    return _shares(sizes, bisect_right(range(total), max_tokens, key=lambda n: n_tokens(_shares(sizes, n))) - 1)
 
 
 def _shares(sizes: list[int], total: int) -> list[int]:

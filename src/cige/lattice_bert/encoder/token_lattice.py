@@ -51,11 +51,8 @@ class TokenLattice:
         return np.stack([self.piece_starts[self.starts], self.piece_ends[self.ends - 1]], axis=1)
 
     def part(self, start: int, end: int) -> TokenLattice:
-        """The lattice of pieces [start, end), numbered from `start`; offsets still refer to the whole `text`.
-
-        Raises:
-            ValueError: start or end is not in the text, or end < start.
-        """
+        """The lattice of pieces [start, end), numbered from `start`; offsets still refer to the whole `text`. Raises a
+        ValueError if start or end is not in the text, or end < start."""
         if not 0 <= start <= end <= self.n_pieces:
             raise ValueError(f"pieces [{start}, {end}) of {self.n_pieces}: expected 0 <= start <= end <= n_pieces")
         first, last = np.searchsorted(self.ends, [start, end], side="right")

@@ -88,11 +88,8 @@ class CorpusReport:
 
 
 def documents_of(stretch: Stretch, rules: CorpusRules, report: CorpusReport) -> Iterator[tuple[str, ...]]:
-    """Yield the lines of each document of a stretch that is not empty, and update the report.
-
-    Raises:
-        CigeError: the file cannot be read or is not UTF-8 text.
-    """
+    """Yield the lines of each document of a stretch that is not empty, and update the report. Raises a CigeError if the
+    file cannot be read or is not UTF-8 text."""
     lines: list[str] = []
     is_continued = stretch.begins_inside
     for line in _sentences(stretch, rules, report):

@@ -10,10 +10,10 @@ import numpy as np
 
 from cige.lattice_bert.encoder.joint_vocabulary import JointVocabulary
 from cige.lattice_bert.encoder.token_inputs import TokenRow
-from cige.lattice_bert.pretraining.instances import Instance, assemble, make_parts
+from cige.lattice_bert.pretraining.instances import Instance, SentenceTask, assemble, make_parts, place_in
 from cige.lattice_bert.pretraining.masking import NO_GROUP, budget, corrupt, hide, select_evenly, select_within
 from cige.lattice_bert.pretraining.packing import N_SPECIAL, Packs, Room, pack_shard
-from cige.lattice_bert.pretraining.passage import Passage
+from cige.lattice_bert.pretraining.passage import Passage, passage_of
 from cige.lattice_bert.pretraining.shards import Shard
 from cige.recipes.ranges import within
 
@@ -56,7 +56,7 @@ class InstanceConfig:
     mask_selection: Literal["even", "within_budget"] = "even"
     """even: every unit is masked with the same probability, whatever its length, and `mask_prob` is the mean over
     instances. within_budget: no instance exceeds `mask_prob`, so long units are masked less often (released code)."""
-    sentence_task: Literal["order", "three_way"] = "order"
+    sentence_task: SentenceTask = "order"
     """order: predict whether the two parts are swapped (ALBERT). three_way: predict whether the second part is from
     another document, in order or swapped (released code)."""
     short_prob: float = 0.1
@@ -120,9 +120,8 @@ class InstanceSet:
     def passage(self, round: int, number: int) -> Passage:
         """The text of an instance, without a second part from another document."""
         self._open(round)
-        shard, pack = self._place(number)
-        packs = self._packs[shard]
-        return Passage(self._shards[shard], int(packs.starts[pack]), int(packs.ends[pack]))
+        shard, pack = place_in(self._ends, number)
+        return passage_of(self._shards[shard], self._packs[shard], pack)
 
     def instance(self, round: int, number: int) -> Instance:
         """The instance before masking."""
@@ -157,7 +156,7 @@ class InstanceSet:
 
     def _instance(self, round: int, number: int, rng: np.random.Generator) -> Instance:
         self._open(round)
-        shard, pack = self._place(number)
+        shard, pack = place_in(self._ends, number)
         ids, config = self._ids, self._config
         parts, label = make_parts(
             self._shards,
@@ -170,11 +169,6 @@ class InstanceSet:
             rng=rng,
         )
         return assemble(parts, label, cls_id=ids.cls_id, sep_id=ids.sep_id, use_words=config.use_words)
-
-    def _place(self, number: int) -> tuple[int, int]:
-        """The shard of an instance, and its number in the shard."""
-        shard = int(self._ends.searchsorted(number, side="right"))
-        return shard, number - int(self._ends[shard - 1] if shard else 0)
 
     def _select(self, groups: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         select = select_evenly if self._config.mask_selection == "even" else select_within

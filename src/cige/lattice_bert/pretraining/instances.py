@@ -11,10 +11,10 @@ from cige.lattice_bert.encoder.segments import segments_of
 from cige.lattice_bert.encoder.token_inputs import TextTokens, TokenRow, join
 from cige.lattice_bert.pretraining.masking import NO_GROUP
 from cige.lattice_bert.pretraining.packing import Packs, Reach, Room
-from cige.lattice_bert.pretraining.passage import Part, Passage, find_block
+from cige.lattice_bert.pretraining.passage import Part, Passage, find_block, passage_of
 from cige.lattice_bert.pretraining.shards import Shard
 
-SentenceTask = Literal["order", "three_way"]
+SentenceTask = Literal["order", "three_way"]  # see InstanceConfig
 NO_LABEL = -1  # the instance has no two consecutive texts of one document whose order could be predicted
 N_SENTENCE_CLASSES: dict[str, int] = {"order": 2, "three_way": 3}
 
@@ -53,10 +53,9 @@ def make_parts(
 
     If there is no order to predict and a document ends within the instance, the parts are split at that point.
     """
-    chosen = packs[shard]
-    passage = Passage(shards[shard], int(chosen.starts[pack]), int(chosen.ends[pack]))
+    passage = passage_of(shards[shard], packs[shard], pack)
     start, end, is_three_way = passage.start, passage.end, task == "three_way"
-    if is_three_way and chosen.wants_other[pack]:
+    if is_three_way and packs[shard].wants_other[pack]:
         part = passage.part((start, end))
         other = _from_another_document(shards, shard=shard, passage=passage, after=part, room=room, rng=rng)
         return ([part, other], 0) if other else ([part], NO_LABEL)
@@ -94,6 +93,12 @@ def assemble(parts: list[Part], sentence_label: int, *, cls_id: int, sep_id: int
     return Instance(TokenRow(*rows[:4]), groups, rows[4], sentence_label)
 
 
+def place_in(ends: np.ndarray, number: int) -> tuple[int, int]:
+    """The shard of an item, and its number there; ends, int[n]: the number of items up to the end of each shard."""
+    shard = int(ends.searchsorted(number, side="right"))
+    return shard, number - int(ends[shard - 1] if shard else 0)
+
+
 def _from_another_document(
     shards: list[Shard], *, shard: int, passage: Passage, after: Part, room: Room, rng: np.random.Generator
 ) -> Part | None:
@@ -104,9 +109,8 @@ def _from_another_document(
         return None
     n_lines = np.cumsum([len(s.line_tokens) - 1 for s in shards])
     for _ in range(10):
-        draw = int(rng.integers(n_lines[-1]))
-        other = int(n_lines.searchsorted(draw, side="right"))
-        other_shard, line = shards[other], draw - int(n_lines[other - 1] if other else 0)
+        other, line = place_in(n_lines, int(rng.integers(n_lines[-1])))
+        other_shard = shards[other]
         document = int(other_shard.document_lines.searchsorted(line, side="right"))
         first_line, last_line = other_shard.document_lines[document - 1 : document + 1].tolist()
         first, last = other_shard.line_pieces[[first_line, last_line]].tolist()

@@ -140,7 +140,7 @@ def on_ray(job: ShardJob, units: Iterator[Unit], n_tasks: int) -> Iterator[Shard
         import ray
     except ImportError as reason:
         raise CigeError(f"engine 'ray' needs Ray ({reason}); pip install 'cige[ray]'") from reason
-    task, shared = ray.remote(num_cpus=1)(_make), ray.put(job)
+    task, shared = ray.remote(num_cpus=1)(ShardJob.make), ray.put(job)
     running: deque[Any] = deque()
     try:
         for unit in units:
@@ -153,10 +153,6 @@ def on_ray(job: ShardJob, units: Iterator[Unit], n_tasks: int) -> Iterator[Shard
             yield ray.get(running.popleft())
     except ray.exceptions.RayTaskError as error:
         raise (error.cause if isinstance(error.cause, CigeError) else error) from error
-
-
-def _make(job: ShardJob, unit: Unit) -> ShardEntry:
-    return job.make(unit)
 
 
 ENGINES: dict[str, Workers] = {"local": in_processes, "ray": on_ray}

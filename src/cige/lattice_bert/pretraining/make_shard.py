@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -44,37 +44,31 @@ class DocumentTokenizer:
         Returns:
             The shard, and bool[len(documents)]: which documents are in it.
         """
-        of_blocks = [NO_LINES]
-        n_parts: list[int] = []  # of each line, 0 if it has no tokens
-        for block in self._tokenizer.tokenize_lines(line for document in documents for line in document):
-            for lines, parts in self._lines_of(block):
-                of_blocks.append(lines)
-                n_parts += parts
+        stretches = [NO_LINES]
+        n_parts: list[int] = []  # of each line
+        for lines, parts in self._lines_of(line for document in documents for line in document):
+            stretches.append(lines)
+            n_parts += parts
         ends = np.cumsum([0, *map(len, documents)])
         n_until = np.concatenate([[0], np.cumsum(n_parts, dtype=np.int64)])[ends]  # lines until each document
         is_kept = np.diff(n_until) > 0
         document_lines = np.concatenate([[0], n_until[1:][is_kept]]).astype(np.int64)
-        return replace(joined(of_blocks), document_lines=document_lines), is_kept
+        return replace(joined(stretches), document_lines=document_lines), is_kept
 
-    def _lines_of(self, block: TokenLines) -> Iterator[tuple[Shard, list[int]]]:
-        """The lines of a block that have tokens in stretches, without documents, and the number of parts of each line
-        of the block."""
-        n_tokens = np.diff(block.line_tokens)
-        too_long = [k for k in np.flatnonzero(n_tokens > self._max_tokens).tolist() if len(block.texts[k]) > 1]
-        begin = 0
-        for k in [*too_long, len(block.texts)]:
-            if begin < k:
-                yield self._stretch(block, begin, k), (n_tokens[begin:k] > 0).astype(int).tolist()
-            if k < len(block.texts):
-                text = block.texts[k]
-                parts, _ = cut_line(text, len(text) // 2)
-                n_parts = 0
-                for part_block in self._tokenizer.tokenize_lines(parts):
-                    for lines, part in self._lines_of(part_block):
-                        n_parts += sum(part)
-                        yield lines, []
-                yield NO_LINES, [n_parts]
-            begin = k + 1
+    def _lines_of(self, texts: Iterable[str]) -> Iterator[tuple[Shard, list[int]]]:
+        """Lines in stretches, without documents, and the number of parts of each: 0 for one without tokens."""
+        for block in self._tokenizer.tokenize_lines(texts):
+            n_tokens = np.diff(block.line_tokens)
+            too_long = [k for k in np.flatnonzero(n_tokens > self._max_tokens).tolist() if len(block.texts[k]) > 1]
+            begin = 0
+            for k in [*too_long, len(block.texts)]:
+                if begin < k:
+                    yield self._stretch(block, begin, k), (n_tokens[begin:k] > 0).astype(int).tolist()
+                if k < len(block.texts):
+                    text = block.texts[k]
+                    halves = list(self._lines_of(cut_line(text, len(text) // 2)[0]))
+                    yield joined([NO_LINES, *(lines for lines, _ in halves)]), [sum(sum(n) for _, n in halves)]
+                begin = k + 1
 
     def _stretch(self, block: TokenLines, begin: int, end: int) -> Shard:
         """Lines [begin, end) of a block."""
@@ -142,12 +136,8 @@ class ShardJob:
     settings: DataSettings
 
     def make(self, unit: Unit) -> ShardEntry:
-        """Write the shard of a unit unless it exists; returns its entry in the index of the data.
-
-        Raises:
-            DataError: the shard exists and was made from something else.
-            CigeError: the text cannot be read.
-        """
+        """Write the shard of a unit unless it exists; returns its entry in the index of the data. Raises a DataError if
+        the shard exists and was made from something else, or another CigeError if the text cannot be read."""
         folder = self.folder / SHARD_NAME.format(unit.number)
         origin = self._origin(unit)
         if folder.exists():

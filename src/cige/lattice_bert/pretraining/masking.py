@@ -37,15 +37,9 @@ def select_evenly(groups: np.ndarray, n: int, rng: np.random.Generator) -> np.nd
 
 
 def select_within(groups: np.ndarray, n_most: int, rng: np.random.Generator) -> np.ndarray:
-    """Select whole groups in random order as long as they fit into the budget of `n_most` tokens.
+    """bool[n_tokens]: whole groups, as in `select_evenly`, in random order as long as `n_most` tokens hold them.
 
     This is how the released code masks. Long groups fit less often, so they are selected less often than short ones.
-
-    Args:
-        groups: int[n_tokens], as in `select_evenly`.
-
-    Returns:
-        bool[n_tokens].
     """
     sizes, numbers = _sizes(groups)
     chosen = np.zeros(len(sizes) + 1, np.bool_)

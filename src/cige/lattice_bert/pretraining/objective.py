@@ -14,15 +14,14 @@ from cige.data.padding import pad_rows
 from cige.engine.history import Record, RunState
 from cige.engine.plan import BatchPlan
 from cige.engine.settings import BatchConfig
-from cige.lattice_bert.encoder.heads import PreTrainingLosses
+from cige.lattice_bert.encoder.heads import NOTHING, PreTrainingLosses
 from cige.lattice_bert.encoder.token_batch import TokenBatch, collate_tokens
 from cige.lattice_bert.pretraining.data import PretrainingData
 from cige.lattice_bert.pretraining.dataset import InstanceSet, MaskedInstance, TokenIds
 from cige.lattice_bert.pretraining.instances import NO_LABEL
 from cige.lattice_bert.pretraining.recipe import PhaseConfig, PretrainRecipe
+from cige.lattice_bert.pretraining.shards import Shard
 from cige.nn.contexts import autocast, evaluating
-
-NO_TARGET = -1
 
 
 @dataclass(frozen=True)
@@ -32,7 +31,7 @@ class MaskedBatch:
     Attributes:
         tokens: the input of the model, with [MASK] tokens.
         positions: int64[B, M], indices of the tokens to predict; 0 on padding.
-        targets: int64[B, M], their ids; NO_TARGET on padding.
+        targets: int64[B, M], their ids; NOTHING on padding.
         sentence_labels: int64[B], see Instance; NO_LABEL if there is no order to predict.
         n_targets, n_labels, n_tokens: numbers of tokens to predict, of instances with a label, and of all tokens.
     """
@@ -57,7 +56,7 @@ def collate_masked(instances: Sequence[MaskedInstance]) -> MaskedBatch:
     return MaskedBatch(
         tokens=collate_tokens([instance.row for instance in instances]),
         positions=torch.from_numpy(pad_rows([instance.positions for instance in instances])),
-        targets=torch.from_numpy(pad_rows([instance.targets for instance in instances], fill=NO_TARGET)),
+        targets=torch.from_numpy(pad_rows([instance.targets for instance in instances], fill=NOTHING)),
         sentence_labels=labels,
         n_targets=sum(len(instance.positions) for instance in instances),
         n_labels=int((labels != NO_LABEL).sum()),
@@ -68,22 +67,19 @@ def collate_masked(instances: Sequence[MaskedInstance]) -> MaskedBatch:
 N_COUNTS = 7
 
 
-def _counts_of(losses: PreTrainingLosses, batch: MaskedBatch) -> Tensor:
-    """float64[7], on the device of the losses, to avoid synchronisation.
+def _losses(network: nn.Module, batch: MaskedBatch) -> tuple[Tensor, Tensor]:
+    """The summed losses of a batch on the network's device, of tokens and of the order of two parts; and float64[7], on
+    that device too, to avoid synchronisation.
 
-    The sum of losses, the number of targets and that of correct predictions, for tokens and then for the order of two
-    parts; and the number of tokens read, without padding.
+    The counts are the sum of losses, the number of targets and that of correct predictions, for tokens and then for the
+    order; and the number of tokens read, without padding.
     """
-    values = (
-        losses.mlm_loss * batch.n_targets,
-        losses.n_targets,
-        losses.n_targets_right,
-        losses.sentence_loss * batch.n_labels,
-        losses.n_sentences,
-        losses.n_sentences_right,
-    )
-    counts = torch.stack([value.detach().double() for value in values])
-    return torch.cat([counts, counts.new_tensor([batch.n_tokens])])
+    found: PreTrainingLosses = network(batch.tokens, batch.positions, batch.targets, batch.sentence_labels)
+    of_tokens, of_order = found.mlm_loss * batch.n_targets, found.sentence_loss * batch.n_labels
+    tokens = (of_tokens, found.n_targets, found.n_targets_right)
+    order = (of_order, found.n_sentences, found.n_sentences_right)
+    counts = torch.stack([value.detach().double() for value in (*tokens, *order)])
+    return torch.stack([of_tokens, of_order]), torch.cat([counts, counts.new_tensor([batch.n_tokens])])
 
 
 def figures(totals: Sequence[float]) -> dict[str, float]:
@@ -103,11 +99,6 @@ def shown_loss(loss: float | None) -> str:
 def per_cent(share: float | None) -> str:
     """0.123 as "12.3%", or "-" if there is no value."""
     return "-" if share is None else f"{100 * share:.1f}%"
-
-
-def _forward(model: nn.Module, batch: MaskedBatch) -> PreTrainingLosses:
-    """The losses of a batch, on the model's device."""
-    return model(batch.tokens, batch.positions, batch.targets, batch.sentence_labels)
 
 
 @torch.no_grad()
@@ -141,11 +132,11 @@ def evaluate(
         for part in numbers:
             batch = collate_masked([make(0, number) for number in part or [0]])
             if chars_only:
-                targets = batch.targets.masked_fill(batch.targets >= n_pieces, NO_TARGET)
-                batch = replace(batch, targets=targets, n_targets=int((targets != NO_TARGET).sum()))
+                targets = batch.targets.masked_fill(batch.targets >= n_pieces, NOTHING)
+                batch = replace(batch, targets=targets, n_targets=int((targets != NOTHING).sum()))
             batch = batch.to(device)
             with autocast(model, precision):
-                counts = _counts_of(_forward(model, batch), batch)
+                _, counts = _losses(model, batch)
             total += counts if part else 0.0
         return figures(reduce(total, "sum").tolist())
 
@@ -165,7 +156,7 @@ class PretrainingObjective:
 
     def __init__(self, phase: PhaseConfig, recipe: PretrainRecipe, data: PretrainingData, *, seed: int):
         self._phase, self._recipe, self._data, self._seed = phase, recipe, data, seed
-        self._instances = self._instance_set(is_held_out=False)
+        self._instances = self._instance_set(data.train, window=recipe.training.window_shards)
         # Instances are sorted by length within each batch, so that forward passes need little padding.
         batches = BatchConfig(batch_size=phase.batch_size, micro_batch_size=phase.micro_batch_size, pool_batches=1)
         n_tokens, rounds_per_epoch = self._instances.n_tokens, self._instances.rounds_per_epoch
@@ -179,9 +170,7 @@ class PretrainingObjective:
         return batch.n_targets, batch.n_labels
 
     def losses(self, network: nn.Module, batch: MaskedBatch) -> tuple[Tensor, Tensor]:
-        losses = _forward(network, batch.to(next(network.parameters()).device))
-        parts = torch.stack([losses.mlm_loss * batch.n_targets, losses.sentence_loss * batch.n_labels])
-        return parts, _counts_of(losses, batch)
+        return _losses(network, batch.to(next(network.parameters()).device))
 
     def summary(self, totals: Sequence[float]) -> dict[str, float]:
         return figures(totals)
@@ -192,7 +181,7 @@ class PretrainingObjective:
             return {}
         return evaluate(
             network,
-            self._instance_set(is_held_out=True),
+            self._instance_set(self._data.held_out),
             n_most=n_most,
             micro_batch_size=self._phase.micro_batch_size,
             n_pieces=self._data.vocabulary.n_pieces,
@@ -210,11 +199,9 @@ class PretrainingObjective:
             line += f" (characters {per_cent(scores.get('segment_char_accuracy'))})"
         return line
 
-    def _instance_set(self, *, is_held_out: bool) -> InstanceSet:
+    def _instance_set(self, shards: Sequence[Shard], window: int | None = None) -> InstanceSet:
         config = self._recipe.instances
         ids = TokenIds.of(self._data.vocabulary, use_words=config.use_words)
-        shards = self._data.held_out if is_held_out else self._data.train
-        window = None if is_held_out else self._recipe.training.window_shards
         return InstanceSet(shards, config=config, ids=ids, room=self._phase.room, seed=self._seed, window=window)
 
 

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from cige.lattice_bert.pretraining.packing import Packs
 from cige.lattice_bert.pretraining.shards import Shard
 
 
@@ -77,6 +78,11 @@ class Passage:
         word_starts = shard.word_starts[start:end].copy()
         word_starts[0] = True  # the rest of a word that was cut counts as a word
         return Part(ids, starts - np.int32(start - number), lengths, word_starts)
+
+
+def passage_of(shard: Shard, packs: Packs, number: int) -> Passage:
+    """The text of an instance, given the instances of a shard."""
+    return Passage(shard, int(packs.starts[number]), int(packs.ends[number]))
 
 
 @dataclass(frozen=True)

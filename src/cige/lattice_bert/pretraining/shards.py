@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypedDict, overload
 
@@ -49,11 +49,8 @@ class Shard:
     word_starts: np.ndarray
 
     def parted(self, n_last: int) -> tuple[Shard, Shard]:
-        """The shard without its last `n_last` documents, and these documents. Only the latter are copied.
-
-        Raises:
-            DataError: there are not so many documents.
-        """
+        """The shard without its last `n_last` documents, and these documents. Only the latter are copied. Raises a
+        DataError if there are not so many documents."""
         n_documents = len(self.document_lines) - 1
         if not 0 <= n_last <= n_documents:
             raise DataError(f"{n_last} documents are held out of {n_documents}; make the data again")
@@ -117,8 +114,8 @@ def write_shard(shard: Shard, folder: Path, *, n_held_out: int = 0, **facts: Any
     train, held_out = shard.parted(n_held_out)
     facts |= train.counts | {"held_out": held_out.counts}
     with atomic_folder(folder) as aside:
-        for field in fields(shard):
-            np.save(aside / f"{field.name}.npy", getattr(shard, field.name))
+        for name in _TYPES:
+            np.save(aside / f"{name}.npy", getattr(shard, name))
         write_manifest(aside, kind=SHARD, version=VERSION, **facts)
     return facts
 
@@ -138,9 +135,9 @@ def open_shard(folder: Path, *, n_ids: int | None = None) -> Shard:
         DataError: one cannot be read, or they do not fit together.
     """
     try:
-        arrays = {field.name: load_array(folder / f"{field.name}.npy") for field in fields(Shard)}
-        _check_arrays(arrays, n_ids=n_ids)
-        return Shard(**arrays)
+        shard = Shard(**{name: load_array(folder / f"{name}.npy") for name in _TYPES})
+        _check_arrays(shard, n_ids=n_ids)
+        return shard
     except (OSError, ValueError) as reason:
         raise DataError(f"{folder}: cannot be read ({reason}); delete it and make the data again") from reason
 
@@ -211,21 +208,21 @@ def joined(shards: Sequence[Shard]) -> Shard:
     )
 
 
-def _check_arrays(arrays: Mapping[str, np.ndarray], *, n_ids: int | None) -> None:
+def _check_arrays(shard: Shard, *, n_ids: int | None) -> None:
     """Raise a ValueError if an array has another form, or leads out of another; as fast as reading them once."""
     for name, dtype in _TYPES.items():
-        array = arrays[name]
+        array = getattr(shard, name)
         if array.ndim != 1 or array.dtype != dtype:
             raise ValueError(f"{name} is {array.dtype}{list(array.shape)}; expected a list of {np.dtype(dtype)}")
-    ids, starts, lengths = (arrays[name] for name in ("ids", "starts", "lengths"))
-    line_tokens, line_pieces = arrays["line_tokens"], arrays["line_pieces"]
+    ids, starts, lengths = shard.ids, shard.starts, shard.lengths
+    line_tokens, line_pieces = shard.line_tokens, shard.line_pieces
     if not len(ids) == len(starts) == len(lengths):
         raise ValueError(f"{len(ids)} ids for {len(starts)} starts and {len(lengths)} lengths")
     if len(line_tokens) != len(line_pieces):
         raise ValueError(f"line_tokens is for {len(line_tokens)} lines, line_pieces for {len(line_pieces)}")
     _check_offsets("line_tokens", line_tokens, len(ids))
-    _check_offsets("line_pieces", line_pieces, len(arrays["word_starts"]))
-    _check_offsets("document_lines", arrays["document_lines"], len(line_tokens) - 1)
+    _check_offsets("line_pieces", line_pieces, len(shard.word_starts))
+    _check_offsets("document_lines", shard.document_lines, len(line_tokens) - 1)
     if not len(ids):
         return
     low, high = int(ids.min()), int(ids.max())

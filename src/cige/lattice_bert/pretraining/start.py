@@ -73,8 +73,8 @@ def initialise_from(
     given, new = source.network.state_dict(), model.state_dict()
     if not isinstance(source.network, LatticeBertForPreTraining):
         given = {f"bert.{name}": weight for name, weight in given.items()}
-    is_other = {name for name in given if name.startswith("sentence.") and new[name].shape != given[name].shape}
-    given = {name: weight for name, weight in given.items() if name not in is_other}
+    for name in [name for name in given if name.startswith("sentence.") and new[name].shape != given[name].shape]:
+        del given[name]  # a head with other classes
     _check_sizes(model.config, source.config, new, given)
     rows, origins = _rows(vocabulary, source.vocabulary, model.config.n_tokens)
     for name in _ROWS:

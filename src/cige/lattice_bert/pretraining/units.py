@@ -41,13 +41,16 @@ class Stretch:
     ends_inside: bool = False
 
     def read(self) -> bytes:
-        """The bytes.
-
-        Raises:
-            LexiconError: the file cannot be read, or is UTF-16.
-            DataError: the file has become shorter.
-        """
-        raw = self._bytes() if self.text is None else self.text
+        """The bytes. Raises a LexiconError if the file cannot be read or is UTF-16, and a DataError if it has become
+        shorter."""
+        raw = self.text
+        if raw is None:
+            try:
+                with open_file(self.path) as file:
+                    file.seek(self.start)
+                    raw = file.read(self.stop - self.start)
+            except OSError as reason:
+                raise damaged(self.place, reason) from reason
         if len(raw) != self.stop - self.start:
             raise DataError(f"{self.path}: became shorter while it was read; start again without changing it")
         if self.start == 0:
@@ -61,14 +64,6 @@ class Stretch:
         """The place of line 1 of the stretch, for messages."""
         return f"{self.path} from byte {self.start:,}" if self.start else self.path
 
-    def _bytes(self) -> bytes:
-        try:
-            with open_file(self.path) as file:
-                file.seek(self.start)
-                return file.read(self.stop - self.start)
-        except OSError as reason:
-            raise damaged(self.place, reason) from reason
-
 
 @dataclass(frozen=True)
 class Unit:
@@ -79,13 +74,8 @@ class Unit:
 
 
 def cut_units(corpus: Sequence[str | os.PathLike[str]], size: int, *, is_document_a_line: bool) -> Iterator[Unit]:
-    """Cut a corpus into units of at least `size` bytes, except the last.
-
-    A document of more than twice that size is cut at the end of a line.
-
-    Raises:
-        LexiconError: a file cannot be read, or is compressed and damaged.
-    """
+    """Cut a corpus into units of at least `size` bytes, except the last. A document of more than twice that size is cut
+    at the end of a line. Raises a LexiconError if a file cannot be read, or is compressed and damaged."""
     stretches: list[Stretch] = []
     number = n_bytes = 0
 
@@ -107,34 +97,25 @@ def _stretches(path: str, room: Callable[[], int], most: int, end: re.Pattern[by
     start, begins_inside = 0, False
     try:
         with open_file(path) as file, unpack(file) as content:
-            ahead: bytes | None = None if content is file else b""  # text of a compressed file that was read ahead
+            is_packed, ahead = content is not file, b""  # text of a compressed file that was read beyond a stretch
             while True:
-                stop, ahead, text, ends_inside = _next(content, start, ahead, room(), most, end)
+                n = room()
+                if is_packed:
+                    ahead += content.read(max(0, n - len(ahead)))
+                    text, ahead = ahead[:n], ahead[n:]
+                    stop = start + len(text)
+                else:
+                    stop = min(start + n, os.fstat(content.fileno()).st_size)
+                    content.seek(stop)
+                n_more, ahead, ends_inside = _end_in(content, ahead, most, end)
+                stop += n_more
                 if stop == start:
                     return
-                yield Stretch(path, start, stop, text, begins_inside, ends_inside)
-                start, begins_inside = stop, ends_inside
+                packed = text + ahead[:n_more] if is_packed else None
+                yield Stretch(path, start, stop, packed, begins_inside, ends_inside)
+                start, begins_inside, ahead = stop, ends_inside, ahead[n_more:] if is_packed else b""
     except DAMAGE as reason:
         raise damaged(f"{path}, after byte {start:,}", reason) from reason
-
-
-def _next(
-    content: IO[bytes], start: int, ahead: bytes | None, room: int, most: int, end: re.Pattern[bytes]
-) -> tuple[int, bytes | None, bytes | None, bool]:
-    """(end of the stretch that begins at `start`, text read beyond it, its text, whether it ends inside a document)."""
-    if ahead is None:
-        size = os.fstat(content.fileno()).st_size
-        content.seek(min(start + room, size))
-        held, tail = b"", b""
-        full = min(room, size - start)
-    else:
-        ahead += content.read(max(0, room - len(ahead)))
-        held, tail = ahead[:room], ahead[room:]
-        full = len(held)
-    n, tail, ends_inside = _end_in(content, tail, most, end)
-    if ahead is None:
-        return start + full + n, None, None, ends_inside
-    return start + full + n, tail[n:], held + tail[:n], ends_inside
 
 
 def _end_in(content: IO[bytes], tail: bytes, most: int, end: re.Pattern[bytes]) -> tuple[int, bytes, bool]:

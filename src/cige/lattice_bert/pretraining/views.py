@@ -42,10 +42,8 @@ def held_out_table(results: Sequence[PretrainResult]) -> str:
 def draw_curves(results: Sequence[PretrainResult], path: Path) -> None:
     """Draw the results of each run on held-out text by step (SVG, PNG or PDF, by the file name extension).
 
-    Only measures that can be compared between models with words and without are drawn.
-
-    Raises:
-        CigeError: no font on this machine has the characters of a run's name, or the extension is not that of a format.
+    Only measures that can be compared between models with words and without are drawn. Raises a CigeError if no font on
+    this machine has the characters of a run's name, or the extension is not that of a format.
     """
     from matplotlib.figure import Figure
 

@@ -19,12 +19,7 @@ from cige.lattice_bert.tasks.items import Head, Item, Room, read_pooled, targets
 
 
 class ClassificationHead(Head[TextExample, int, str]):
-    """Predicts one of several labels from [CLS].
-
-    Args:
-        width: D of the Lattice-BERT.
-        labels: names of the classes.
-    """
+    """Predicts one of several labels from [CLS]."""
 
     def __init__(self, *, width: int, labels: Sequence[str], dropout_prob: float = 0.1):
         super().__init__(width=width, n_outputs=len(labels), dropout_prob=dropout_prob)
@@ -36,11 +31,8 @@ class ClassificationHead(Head[TextExample, int, str]):
         return {"labels": self.labels}
 
     def items(self, number: int, example: TextExample, tokenizer: LatticeTokenizer, room: Room) -> list[Item[int]]:
-        """One item. If the input is too long, the end of the text (of a pair, of the longer text) is cut off.
-
-        Raises:
-            DataError: the label is not one of the head's labels.
-        """
+        """One item. If the input is too long, the end of the text (of a pair, of the longer text) is cut off. Raises a
+        DataError if the label is not one of the head's labels."""
         if example.label is not None and example.label not in self._number:
             raise DataError(
                 f"example {example.id}: label {example.label!r} is not one of the {len(self.labels)} that the training "

@@ -29,7 +29,7 @@ from cige.folders.manifest import MANIFEST, sha256
 from cige.lattice_bert.encoder.pretrained import PretrainedLatticeBert
 from cige.lattice_bert.tasks.config import TuningConfig
 from cige.lattice_bert.tasks.items import Room, max_pairs_on
-from cige.lattice_bert.tasks.kinds import KINDS
+from cige.lattice_bert.tasks.kinds import KINDS, Scores
 from cige.lattice_bert.tasks.objective import TuningObjective
 from cige.lattice_bert.tasks.registry import Task
 from cige.lattice_bert.tasks.tagging import TaggingHead
@@ -165,7 +165,8 @@ def _begin(
         test_scores: dict[str, float] = {}
         if accelerator.is_main_process:
             tuned.network.to(accelerator.device)
-            test_scores = _answer(tuned, {"dev": dev, "test": test}, task, config, folder)["test"]
+            _answer(tuned, dev, config, folder / ANSWERS / "dev.json")
+            test_scores = _answer(tuned, test, config, folder / ANSWERS / (task.submission or "test.json"))
         facts = {"n_train": len(train), "n_dev": len(dev), "n_test": len(test), "n_items": len(learnt)}
         result = TuningResult(
             task=task.name,
@@ -217,20 +218,14 @@ def _new_model(
     return TunedModel(TunedNetwork(pretrained.bert, head), pretrained, task.name, task.kind, room=room)
 
 
-def _answer(
-    tuned: TunedModel, splits: dict[str, list[Any]], task: Task, config: TuningConfig, folder: Path
-) -> dict[str, dict[str, float]]:
-    """Write the answers to each split; returns the scores of each, {} without labels."""
-    scores: dict[str, dict[str, float]] = {}
-    for split, examples in splits.items():
-        answers = tuned.predict(examples, precision=config.training.precision)
-        is_labelled = bool(examples) and all(map(tuned.kind.is_labelled, examples))
-        scores[split] = tuned.score(examples, answers) if is_labelled else {}
-        if examples:
-            name = task.submission if split == "test" and task.submission else f"{split}.json"
-            with reporting_write_errors(folder), atomic_file(folder / ANSWERS / name) as aside:
-                aside.write_text(tuned.kind.write(examples, answers), encoding="utf-8", errors="backslashreplace")
-    return scores
+def _answer(tuned: TunedModel, examples: list[Any], config: TuningConfig, path: Path) -> Scores:
+    """Write the answers to the examples of a split, if there are any; returns their scores, {} without labels."""
+    if not examples:
+        return {}
+    answers = tuned.predict(examples, precision=config.training.precision)
+    with reporting_write_errors(path), atomic_file(path) as aside:
+        aside.write_text(tuned.kind.write(examples, answers), encoding="utf-8", errors="backslashreplace")
+    return tuned.score(examples, answers) if all(map(tuned.kind.is_labelled, examples)) else {}
 
 
 def model_fingerprint(model: Path) -> str:

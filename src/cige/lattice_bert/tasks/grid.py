@@ -88,10 +88,7 @@ class GridResult:
     @classmethod
     def begin(cls, folder: Path, name: str, origin: Sequence[str]) -> GridResult:
         """The results so far in `folder` of the models with these fingerprints, under `name`; no rows if it is new.
-
-        Raises:
-            CigeError: the folder holds results of another model.
-        """
+        Raises a CigeError if the folder holds results of another model."""
         if not (folder / RESULTS).exists():
             return cls(name, (), tuple(origin))
         result = cls.read(folder)
@@ -115,15 +112,19 @@ def tune_task(
 
     Args:
         folder: parent folder of all runs.
-        rates: learning rates to choose from, in ascending order; with a single one there is no search.
+        rates: learning rates to choose from; with a single one there is no search.
         keep_models: whether to keep the model folder of every run; otherwise only scores and answers are kept.
         options: options of `finetune`: device, show_progress.
+
+    Raises:
+        CigeError: no learning rate is given, or one is out of range; and the errors of `finetune`.
     """
+    # Made before the first run, so that a rate out of range is refused at once.
+    configs = {rate: changed(config, {"optimizer.learning_rate": rate}) for rate in rates}
 
     def run(rate: float, seed: int) -> TuningResult:
         where = folder / f"{data.task.name}-{rate:g}-{seed}"
-        settings = changed(config, {"optimizer.learning_rate": rate})
-        return finetune(data, model, where, config=settings, seed=seed, keep_model=keep_models, **options)
+        return finetune(data, model, where, config=configs[rate], seed=seed, keep_model=keep_models, **options)
 
     best, tried = climb(rates, lambda rate: run(rate, 1).deciding)
     runs = [run(best, seed) for seed in range(1, n_runs + 1)]
@@ -194,13 +195,12 @@ def table_6(result: GridResult) -> str:
         "|---|---|---|---|---|---|---|---|",
     ]
     for row in result.rows:
-        for number, name in enumerate(row.dev):
+        facts = f" {row.data.partition(' ')[0].rstrip(':,')} | {row.learning_rate:g} | {row.n_runs}"
+        for name in row.dev:
             title = "/".join(filter(None, [TASKS[row.task].title, SHORT_NAMES[name]]))
-            kind_of_data = row.data.partition(" ")[0].rstrip(":,")
-            head = f"| {title} | {kind_of_data} | {row.learning_rate:g} | {row.n_runs}" if not number else None
-            dev = _mean_sd(row.dev[name])
             test = _mean_sd(row.test[name]) if name in row.test else "- | -"
-            lines.append(f"{head or f'| {title} | | - | -'} | {dev} | {test} |")
+            lines.append(f"| {title} |{facts} | {_mean_sd(row.dev[name])} | {test} |")
+            facts = " | - | -"  # the row of a further score of the task
     lines.append(f"| Average | | | | {_average(result.rows, 'dev')} | | {_average(result.rows, 'test')} | |")
     return "\n".join([*lines, ""])
 

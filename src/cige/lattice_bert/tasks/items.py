@@ -14,6 +14,7 @@ from cige.data.padding import pad_rows
 from cige.lattice_bert.encoder.network import LatticeBert, initialise
 from cige.lattice_bert.encoder.token_batch import TokenBatch, collate_tokens
 from cige.lattice_bert.encoder.token_inputs import TokenInputs
+from cige.lattice_bert.encoder.token_lattice import TokenLattice
 from cige.lattice_bert.encoder.tokenizer import LatticeTokenizer
 from cige.nn.budget import batches_by_budget
 from cige.nn.dropout import Dropout
@@ -34,6 +35,15 @@ class Room:
 
     max_tokens: int | None  # lattice tokens; None if only pieces are limited
     max_pieces: int  # word pieces
+
+    def window_size(self, text: TokenLattice, *, other_pieces: int, other_tokens: int) -> int:
+        """The number of pieces of a window of a text that fits beside what else an input holds, given the text's number
+        of tokens per piece."""
+        n_pieces = self.max_pieces - other_pieces
+        n_tokens = text.n_tokens if self.max_tokens is None else max(0, self.max_tokens - other_tokens)
+        if text.n_tokens > n_tokens:
+            n_pieces = min(n_pieces, n_tokens * text.n_pieces // text.n_tokens)
+        return max(1, n_pieces)
 
 
 @dataclass(frozen=True)

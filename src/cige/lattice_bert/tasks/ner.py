@@ -26,10 +26,8 @@ READ_AHEAD = 16  # number of batches that `pipe` reads ahead, to group texts of 
 class TunedNER(EntityFinder):
     """Finds entities in texts of any length, with the interface of `cige.NER`.
 
-    A text that is too long for the model is read in windows, and decoded as a whole.
-
-    Raises:
-        ModelError: the model was fine-tuned on another kind of task.
+    A text that is too long for the model is read in windows, and decoded as a whole. Raises a ModelError if the model
+    was fine-tuned on another kind of task.
     """
 
     def __init__(self, model: TunedModel):
@@ -69,7 +67,8 @@ class TunedNER(EntityFinder):
     def _stream(self, texts: Iterable[str], batch_size: int, selection: Selection) -> Iterator[list[Entity]]:
         n_at_once, left = 1 if batch_size == 1 else batch_size * READ_AHEAD, iter(texts)
         while block := list(islice(left, n_at_once)):
-            yield from ([e for e in entities if _is_in(selection, e)] for entities in self._read(block))
+            for found in self._read(block):
+                yield [e for e in found if e.label in selection.reported and e.score >= selection.min_score]
 
     def _read(self, texts: Sequence[str]) -> list[list[Entity]]:
         for text in texts:
@@ -96,7 +95,3 @@ class TunedNER(EntityFinder):
                 score = marginals.probability(0, span.start, path[span.start : span.end])
                 entities.append(Entity(*part, in_text.label, text[slice(*part)], score))
         return entities
-
-
-def _is_in(selection: Selection, entity: Entity) -> bool:
-    return entity.label in selection.reported and entity.score >= selection.min_score

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -128,7 +129,7 @@ def read_dialogues_and_texts(folder: Path, split: str) -> list[ChoiceExample]:
     """
     path = find_file(folder, *split_names(split))
     parts = [find_file(folder, f"c3-{kind}-{split}", f"{kind}-{split}") for kind in "md"]
-    paths = [path] if path is not None else [part for part in parts if part is not None]
+    paths = [path] if path is not None else filter(None, parts)
     records = [record for path in paths for record in _c3_questions(path)]
     return [_c3_example(record, number, is_labelled=split != "test") for number, record in enumerate(records)]
 
@@ -248,11 +249,7 @@ def place_answer(text: str, given_start: int, context: str) -> Answer:
     """The answer with its occurrence in the context that is nearest to `given_start`; -1 if there is none."""
     if given_start >= 0 and text and context.startswith(text, given_start):  # nearly all
         return Answer(text, given_start, given_start)
-    places = []
-    place = context.find(text) if text else -1
-    while place >= 0:
-        places.append(place)
-        place = context.find(text, place + 1)
+    places = [match.start() for match in re.finditer(f"(?={re.escape(text)})", context)] if text else []
     return Answer(text, min(places, key=lambda p: abs(p - given_start), default=-1), given_start)
 
 
@@ -318,8 +315,6 @@ def _read_words(path: Path) -> list[Sentence]:
 
 
 def _sentence(words: list[str], line: int) -> Sentence:
-    spans, end = [], 0
-    for word in words:
-        spans.append(Span(end, end + len(word), WORD))
-        end += len(word)
-    return Sentence("".join(words), tuple(spans), line)
+    ends = accumulate(map(len, words))
+    spans = tuple(Span(end - len(word), end, WORD) for word, end in zip(words, ends, strict=True))
+    return Sentence("".join(words), spans, line)

@@ -44,7 +44,8 @@ class ReadingHead(Head[ReadingExample, Place, Answer]):
         question, context = tokenizer.tokenize(example.question), tokenizer.tokenize(example.context)
         n_question = min(question.n_pieces, MAX_QUESTION, max(0, (room.max_pieces - N_SPECIAL) // 3))
         question = question.part(0, n_question)
-        size = max(1, room.max_pieces - N_SPECIAL - n_question)
+        n_pieces, n_tokens = N_SPECIAL + question.n_pieces, N_SPECIAL + question.n_tokens
+        size = room.window_size(context, other_pieces=n_pieces, other_tokens=n_tokens)
         answer = _answer_pieces(example, context)
         items = []
         for window in strided_windows(context.n_pieces, size, stride=STRIDE):

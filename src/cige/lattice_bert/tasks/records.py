@@ -26,6 +26,13 @@ class Record:
     values: JsonObject
     where: str
 
+    @classmethod
+    def of(cls, value: object, where: str) -> Record:
+        """The record of a JSON value; raises a DataError if that is not an object."""
+        if not isinstance(value, dict):
+            raise DataError(f"{where}: {to_json(value, ensure_ascii=True)[:60]}, expected an object")
+        return cls(value, where)
+
     def get(self, key: str, kind: type[T]) -> T:
         """The value of a field; raises DataError if it is missing or has another type."""
         if key not in self.values:
@@ -56,10 +63,7 @@ class Record:
     def parts(self, key: str) -> Iterator[Record]:
         """The objects of a list within this one."""
         for number, value in enumerate(self.get(key, list)):
-            where = f"{self.where}, {key}[{number}]"
-            if not isinstance(value, dict):
-                raise DataError(f"{where} is {to_json(value, ensure_ascii=True)[:60]}, expected an object")
-            yield Record(value, where)
+            yield Record.of(value, f"{self.where}, {key}[{number}]")
 
     def wrong(self, what: str) -> DataError:
         """An error about this record."""
@@ -83,10 +87,7 @@ def read_records(path: Path) -> list[Record]:
     for number, line in enumerate(read_text(path).split("\n"), 1):
         if line.strip():
             where = f"{path}, line {number}"
-            value = _load(line, where)
-            if not isinstance(value, dict):
-                raise DataError(f"{where}: {to_json(value, ensure_ascii=True)[:60]}, expected an object")
-            records.append(Record(value, where))
+            records.append(Record.of(_load(line, where), where))
     if not records:
         raise DataError(f"{path} holds no record; expected a JSON object on each line")
     return records

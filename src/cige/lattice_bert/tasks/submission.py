@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from cige.data.jsonl import format_json_lines
 from cige.data.sentence import Sentence, Span
@@ -11,9 +10,10 @@ from cige.json_text import to_json
 from cige.lattice_bert.tasks.examples import Answer, ChoiceExample, ReadingExample, TextExample
 
 
-def labels(examples: Sequence[TextExample], answers: Sequence[str]) -> str:
-    """One {"id": 0, "label": "1"} per line."""
-    return _labels(examples, answers)
+def labels(examples: Sequence[TextExample | ChoiceExample], answers: Sequence[str | int]) -> str:
+    """One {"id": 0, "label": "1"} per line; an id that is a number is one there, as in the test files."""
+    ids = [int(e.id) if e.id.isascii() and e.id.isdigit() else e.id for e in examples]
+    return "".join(to_json({"id": name, "label": x}) + "\n" for name, x in zip(ids, answers, strict=True))
 
 
 def options(examples: Sequence[ChoiceExample], answers: Sequence[int]) -> str:
@@ -23,7 +23,7 @@ def options(examples: Sequence[ChoiceExample], answers: Sequence[int]) -> str:
     """
     if all(example.id.startswith("#") for example in examples):
         return _object({e.id: answer for e, answer in zip(examples, answers, strict=True)})
-    return _labels(examples, answers)
+    return labels(examples, answers)
 
 
 def texts(examples: Sequence[ReadingExample], answers: Sequence[Answer]) -> str:
@@ -50,12 +50,6 @@ def words(examples: Sequence[Sentence], answers: Sequence[Sequence[Span]]) -> st
             end = span.end
         lines.append(" ".join(filter(None, [*parts, example.text[end:]])) + "\n")
     return "".join(lines)
-
-
-def _labels(examples: Sequence[Any], answers: Sequence[object]) -> str:
-    """One {"id", "label"} per line; an id that is a number is one there, as in the test files."""
-    ids = [int(e.id) if e.id.isascii() and e.id.isdigit() else e.id for e in examples]
-    return "".join(to_json({"id": name, "label": x}) + "\n" for name, x in zip(ids, answers, strict=True))
 
 
 def _object(answers: dict[str, object]) -> str:

@@ -58,18 +58,15 @@ class TaggingHead(Head[Sentence, np.ndarray, list[Span]]):
         return {"labels": self.labels, "has_outside": self.has_outside, "crf": self.has_crf}
 
     def items(self, number: int, example: Sentence, tokenizer: LatticeTokenizer, room: Room) -> list[Item[np.ndarray]]:
-        """One item per window; none for a text without pieces. Targets are int64[P] tags.
-
-        Raises:
-            DataError: a label is not one of the head's labels.
-        """
+        """One item per window; none for a text without pieces. Targets are int64[P] tags. Raises a DataError if a label
+        is not one of the head's labels."""
         lattice = tokenizer.tokenize(example.text)
         tags = self._piece_tags(example, lattice)
         items = []
-        for window in overlapping_windows(lattice.n_pieces, _n_at_once(lattice, room)):
+        size = room.window_size(lattice, other_pieces=N_SPECIAL, other_tokens=N_SPECIAL)
+        for window in overlapping_windows(lattice.n_pieces, size):
             start, end = window.start, window.end
-            part = lattice if end - start == lattice.n_pieces else lattice.part(start, end)
-            inputs = tokenizer.encode(part)
+            inputs = tokenizer.encode(lattice.part(start, end))
             core = slice(window.core_start - start, window.core_end - start)
             items.append(Item(number, (inputs,), tags[start:end], ReadPieces.of(inputs, 0, core)))
         return items
@@ -157,11 +154,3 @@ def piece_chain(items: Sequence[Item[np.ndarray]], outputs: Sequence[np.ndarray]
         np.concatenate([w.char_starts[w.core] for w in windows]),
         np.concatenate([w.char_ends[w.core] for w in windows]),
     )
-
-
-def _n_at_once(lattice: TokenLattice, room: Room) -> int:
-    """The number of pieces per window that fit, given the text's number of tokens per piece."""
-    n_pieces = room.max_pieces - N_SPECIAL
-    if room.max_tokens is not None and lattice.n_tokens > room.max_tokens - N_SPECIAL:
-        n_pieces = min(n_pieces, (room.max_tokens - N_SPECIAL) * lattice.n_pieces // lattice.n_tokens)
-    return max(1, n_pieces)

@@ -84,7 +84,15 @@ class TunedModel:
     ) -> list[tuple[list[Item[Any]], list[np.ndarray]]]:
         """The items of each example and the outputs of the network; arguments as for `predict`."""
         items = self.items(examples) if items is None else items
-        outputs = self._outputs(items, precision)
+        order = np.argsort([item.n_tokens for item in items], kind="stable").tolist()
+        network, outputs = self.network, [np.zeros(0)] * len(items)
+        max_pairs = 2 * max_pairs_on(network.bert.pooler.weight.device)
+        with torch.no_grad(), evaluating(network), autocast(network, precision):
+            for chosen in passes([items[k] for k in order], max_items=READ_AT_ONCE, max_pairs=max_pairs):
+                places = [order[k] for k in chosen]
+                of_batch = network.head.outputs(network.bert, [items[k] for k in places])
+                for place, output in zip(places, of_batch, strict=True):
+                    outputs[place] = output
         of_examples: list[tuple[list[Item[Any]], list[np.ndarray]]] = [([], []) for _ in examples]
         for item, output in zip(items, outputs, strict=True):
             of_examples[item.example][0].append(item)
@@ -95,26 +103,9 @@ class TunedModel:
         """The scores of the task's kind, 0..1."""
         return self.kind.score(examples, answers)
 
-    @torch.no_grad()
-    def _outputs(self, items: Sequence[Item[Any]], precision: str) -> list[np.ndarray]:
-        network = self.network
-        order = np.argsort([item.n_tokens for item in items], kind="stable").tolist()
-        outputs: list[np.ndarray] = [np.zeros(0)] * len(items)
-        max_pairs = 2 * max_pairs_on(network.bert.pooler.weight.device)
-        with evaluating(network), autocast(network, precision):
-            for chosen in passes([items[k] for k in order], max_items=READ_AT_ONCE, max_pairs=max_pairs):
-                places = [order[k] for k in chosen]
-                of_batch = network.head.outputs(network.bert, [items[k] for k in places])
-                for place, output in zip(places, of_batch, strict=True):
-                    outputs[place] = output
-        return outputs
-
     def save(self, folder: Path | str) -> None:
-        """Write the model folder, completely or not at all.
-
-        Raises:
-            ModelError: `folder` holds something else, or writing failed; the previous content is unchanged.
-        """
+        """Write the model folder, completely or not at all. Raises a ModelError if `folder` holds something else, or
+        writing failed; the previous content is unchanged."""
         weights = {k: v.detach().cpu().contiguous() for k, v in self.network.head.state_dict().items()}
         about = {
             "task": self.task,
@@ -131,12 +122,8 @@ class TunedModel:
 
     @classmethod
     def from_pretrained(cls, folder_or_hub_id: str | PathLike[str], *, device: str = "cpu") -> TunedModel:
-        """Read a folder that `save` wrote, from this disk or from the Hugging Face hub.
-
-        Raises:
-            ModelError: there is no such folder, or a file is missing, truncated, unknown or inconsistent with the
-                others.
-        """
+        """Read a folder that `save` wrote, from this disk or from the Hugging Face hub. Raises a ModelError if there is
+        no such folder, or a file is missing, truncated, unknown or inconsistent with the others."""
         folder = model_folder(folder_or_hub_id)
         read_manifest(folder, kind=TUNED, version=FORMAT_VERSION, error=ModelError, check_contents=True)
         pretrained = PretrainedLatticeBert.from_pretrained(folder / ENCODER)
@@ -164,9 +151,6 @@ def _checked_room(room: Room, n_positions: int) -> Room:
 
 
 def encoder_features(folder: Path | str, *, tuned: bool, local_only: bool = False) -> LatticeBertFeatures:
-    """The encoder of a folder that `TunedModel.save` wrote, without its head, as features of characters.
-
-    Raises:
-        ModelError: a file of the encoder is missing, truncated, unknown or inconsistent with the others.
-    """
+    """The encoder of a folder that `TunedModel.save` wrote, without its head, as features of characters. Raises a
+    ModelError if a file of the encoder is missing, truncated, unknown or inconsistent with the others."""
     return LatticeBertFeatures.load(Path(folder) / ENCODER, tuned=tuned, local_only=local_only)
