@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 import torch
 from torch import Tensor, nn
@@ -35,12 +34,6 @@ class CharPlaces:
         return CharPlaces(self.sentences.to(device), self.chars.to(device), self.core.to(device))
 
 
-class Change(Protocol):
-    """What changes hidden vectors."""
-
-    def __call__(self, hidden: Tensor, places: CharPlaces) -> Tensor: ...
-
-
 @dataclass(frozen=True)
 class BetweenLayers:
     """A change of the hidden vectors of a pre-trained encoder after one of its layers.
@@ -51,7 +44,7 @@ class BetweenLayers:
     """
 
     after_layer: int
-    change: Change
+    change: Callable[[Tensor, CharPlaces], Tensor]
 
 
 class CharFeatures(nn.Module):
