@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import torch
 from torch import Tensor, nn
@@ -34,6 +35,12 @@ class CharPlaces:
         return CharPlaces(self.sentences.to(device), self.chars.to(device), self.core.to(device))
 
 
+class Change(Protocol):
+    """What changes hidden vectors."""
+
+    def __call__(self, hidden: Tensor, places: CharPlaces) -> Tensor: ...
+
+
 @dataclass(frozen=True)
 class BetweenLayers:
     """A change of the hidden vectors of a pre-trained encoder after one of its layers.
@@ -44,7 +51,7 @@ class BetweenLayers:
     """
 
     after_layer: int
-    change: Callable[[Tensor, CharPlaces], Tensor]
+    change: Change
 
 
 class CharFeatures(nn.Module):

@@ -51,10 +51,9 @@ def check_weights(
     shapes = _flat(config, widths, vocabulary) if isinstance(config, FlatConfig) else _soft_lexicon(config, widths)
     shapes |= _backoff(config, widths) | _components(config, vocabulary)
     shapes |= _crf(config, n_tags) if head is None else _head(config, n_tags, head)
-    expected = {name: (np.dtype(np.float32), shape) for name, shape in shapes.items()}
-    if head is None:
-        of_masks = {f"crf.{mask}": shapes[f"crf.{scores}"] for mask, scores in CRF_MASKS.items()}
-        expected |= {name: (np.dtype(np.bool_), shape) for name, shape in of_masks.items()}
+    masks = CRF_MASKS if head is None else {}
+    expected = {name: ("float32", shape) for name, shape in shapes.items()}
+    expected |= {f"crf.{mask}": ("bool", shapes[f"crf.{scores}"]) for mask, scores in masks.items()}
     for name, (dtype, shape) in expected.items():
         if name not in weights:
             raise ValueError(f"{name} is missing; expected {dtype}{list(shape)}")
