@@ -133,13 +133,13 @@ def test_a_part_that_was_not_compiled_at_all_has_no_level(wanted, processor):
 )
 def test_the_processor_is_asked(has, expected, monkeypatch):
     functions = {f"cpu_has_{name}": lambda name=name: int(name in has) for name in LEVELS[1:]}
-    monkeypatch.setattr(instruction_sets, "_path", lambda: "_cpu.so")
+    monkeypatch.setattr(instruction_sets, "path_of", lambda module: "_cpu.so")
     monkeypatch.setattr(ctypes, "CDLL", lambda path: SimpleNamespace(**functions))
     assert supported.__wrapped__() == expected
 
 
 def test_nothing_is_supported_where_nothing_was_built(monkeypatch):
-    monkeypatch.setattr(instruction_sets, "_path", lambda: None)
+    monkeypatch.setattr(instruction_sets, "path_of", lambda module: None)
     monkeypatch.setattr(ctypes, "CDLL", lambda path: pytest.fail("None is the program itself"))
     assert supported.__wrapped__() == ()
 
@@ -147,7 +147,7 @@ def test_nothing_is_supported_where_nothing_was_built(monkeypatch):
 def test_nothing_is_supported_where_the_library_is_of_another_machine_or_of_older_sources(monkeypatch, tmp_path):
     foreign = tmp_path / "_cpu.abi3.so"
     foreign.write_bytes(b"\x7fELF of another machine")
-    monkeypatch.setattr(instruction_sets, "_path", lambda: str(foreign))
+    monkeypatch.setattr(instruction_sets, "path_of", lambda module: str(foreign))
     assert supported.__wrapped__() == ()
     monkeypatch.setattr(ctypes, "CDLL", lambda path: SimpleNamespace())
     assert supported.__wrapped__() == ()

@@ -33,7 +33,7 @@ VARIABLE = "CIGE_KERNELS"
 @cache
 def supported() -> tuple[str, ...]:
     """The levels that this processor can run, from slow to fast; none if nothing was compiled."""
-    if (path := _path()) is None:
+    if (path := path_of(f"{__name__}._cpu")) is None:
         return ()
     try:
         cpu = ctypes.CDLL(path)
@@ -72,6 +72,7 @@ def chosen(built: Sequence[str]) -> str | None:
     return wanted
 
 
-def _path() -> str | None:
-    spec = importlib.util.find_spec(f"{__name__}._cpu")
+def path_of(module: str) -> str | None:
+    """The file of a compiled module, or None if it was not built."""
+    spec = importlib.util.find_spec(module)
     return None if spec is None else spec.origin

@@ -108,8 +108,8 @@ def input_tables(
     """
     rng = np.random.default_rng(seed)
     seen_chars, seen_bigrams, seen_words = seen_first(lattices, len(lexicon))
-    chars = _coded(vectors.char, seen_chars, vectors, rng)
-    bigrams = _coded(vectors.bigram, seen_bigrams, vectors, rng)
+    chars, of_chars, n_chars = _coded(vectors.char, seen_chars, vectors, rng)
+    bigrams, of_bigrams, n_bigrams = _coded(vectors.bigram, seen_bigrams, vectors, rng)
 
     base = list(lexicon)
     row_in_file = vectors.word.rows(base)
@@ -118,20 +118,20 @@ def input_tables(
     is_seen[seen_words] = True
     is_unseen = (row_in_file >= 0) & ~is_seen
     order = np.concatenate([seen_words, np.flatnonzero(is_unseen)])
-    words = _matrix(vectors.word, row_in_file[order], vectors, rng)
+    of_words = _matrix(vectors.word, row_in_file[order], vectors, rng)
 
     vocabulary = Vocabulary(
-        chars=chars[0],
-        bigrams=bigrams[0],
+        chars=chars,
+        bigrams=bigrams,
         word_rows=rows_of_words(order, len(base)),
-        n_tuned=(chars[2], bigrams[2], N_SPECIAL + len(seen_words)),
-        n_rows=(len(chars[1]), len(bigrams[1]), len(words)),
+        n_tuned=(n_chars, n_bigrams, N_SPECIAL + len(seen_words)),
+        n_rows=(len(of_chars), len(of_bigrams), len(of_words)),
         word_counts=count_words(lattices, len(base)) if count else None,
         word_groups=word_groups,
         n_groups=1 + len(gazetteers),
         gazetteers=tuple(gazetteers),
     )
-    return InputTables(vocabulary, (chars[1], bigrams[1], words), _char_words(vectors, chars[0], words))
+    return InputTables(vocabulary, (of_chars, of_bigrams, of_words), _char_words(vectors, chars, of_words))
 
 
 def _char_words(vectors: Vectors, chars: CodeTable, words: np.ndarray) -> np.ndarray:

@@ -240,18 +240,12 @@ class SpanAttention(nn.Module):
         query = heads_first(self.query(asking), n_heads)
         key, value = (heads_first(layer(x), n_heads) for layer in (self.key, self.value))
         dropout_prob = self.config.attention_dropout_prob if self.training else 0.0
+        content = (query + self.u[:, None, None]) * scale
         if self.config.position_score == "bias":
-            query = (query + self.u[:, None, None]) * scale
             bias = self.relation_bias(pairs.relation).t()  # [H, U]
             return biased_attention(
-                query, bias, key, value, pairs, dropout_prob=dropout_prob, with_attention=with_attention
+                content, bias, key, value, pairs, dropout_prob=dropout_prob, with_attention=with_attention
             )
-        return span_attention(
-            (query + self.u[:, None, None]) * scale,
-            (query + self.v[:, None, None]) * scale,
-            key,
-            value,
-            pairs,
-            self.relation_key.weight.view(n_heads, head_width, -1),
-            dropout_prob=dropout_prob,
-        )
+        position = (query + self.v[:, None, None]) * scale
+        relation_key = self.relation_key.weight.view(n_heads, head_width, -1)
+        return span_attention(content, position, key, value, pairs, relation_key, dropout_prob=dropout_prob)

@@ -38,11 +38,11 @@ from cige.models.encoder import LatticeEncoder
 from cige.nn.char_features import CharFeatures
 from cige.nn.dropout import Dropout
 from cige.nn.edges import Edges, edge_attention
-from cige.nn.embeddings import InputSizes
+from cige.nn.embeddings import InputSizes, no_word_vector
 from cige.nn.gated_sum import gated_sum, quick_tanh
 from cige.nn.masked_attention import Relations, attention_of_one, by_head
 from cige.nn.modules_of import ModulesOf
-from cige.nn.ragged import RealRows, SpacedRows, spaced_rows
+from cige.nn.ragged import RealRows, SpacedRows, masked_mean, spaced_rows
 from cige.nn.recurrent import mirrored_positions, take
 
 BEGIN, MIDDLE, END = range(3)  # position of a character in a word
@@ -133,8 +133,7 @@ class LgnEncoder(LatticeEncoder[LgnConfig]):
         width, word_width = config.width, self.embeddings.word_width
         self.word_projection = nn.Identity() if word_width == width else nn.Linear(word_width, width)
         self.parts = SharedParts(config)
-        in_width = self.char_width
-        self.directions = nn.ModuleList(DirectedGraph(config, in_width) for _ in range(2))
+        self.directions = nn.ModuleList(DirectedGraph(config, self.char_width) for _ in range(2))
         self.step_weight = nn.Linear(2 * width, 1)
         self.out_width = 2 * width
         for linear in (self.word_projection, self.step_weight):
@@ -187,7 +186,7 @@ class SharedParts(nn.Module):
         super().__init__()
         self.lengths = nn.Embedding(config.max_length, config.place_width)
         self.places = nn.Embedding(N_PLACES, config.place_width)
-        self.no_word = nn.Parameter(torch.empty(config.width).uniform_(-1, 1) * (3 / config.width) ** 0.5)
+        self.no_word = no_word_vector(config.width)
         self.norm = nn.LayerNorm(config.width)
 
 
@@ -226,7 +225,8 @@ class DirectedGraph(nn.Module):
         lengths = F.pad(lengths, (0, 0, 0, 1))  # [M + 1, place_width]
 
         nodes, edges = graph.chars.pack(self.lstm(chars)[0]) * is_real, words
-        whole = _mean(self._every_edge(no_word, edges, graph), is_edge) + _mean(graph.chars.rows.pad(nodes), is_node)
+        whole = masked_mean(self._every_edge(no_word, edges, graph), is_edge)
+        whole = whole + masked_mean(graph.chars.rows.pad(nodes), is_node)
         node_sum, edge_sum, global_sum = nodes, edges, whole  # whole is g, [B, width]
         states, attention = [nodes], []
         for k, edges_to_node in enumerate(self.edges_to_node):
@@ -323,8 +323,3 @@ class LatticeCell(nn.Module):
         z = self.gates(torch.cat([*states, *(self.dropout(x) for x in read)], -1))
         n_gates = self.n_gates * states[0].shape[-1]
         return gated_sum(z[:, :n_gates], quick_tanh(z[:, n_gates:]), *states)
-
-
-def _mean(x: Tensor, mask: Tensor) -> Tensor:
-    """The masked mean of float[B, N, D] over N, float[B, D]; zeros if the mask bool[B, N] is empty."""
-    return (x * mask[:, :, None]).sum(1) / mask.sum(1).clamp(min=1)[:, None]

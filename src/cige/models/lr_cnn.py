@@ -45,7 +45,7 @@ from cige.models.encoder import LatticeEncoder
 from cige.models.lr_cnn_config import LrCnnConfig
 from cige.nn.char_features import CharFeatures
 from cige.nn.dropout import Dropout
-from cige.nn.embeddings import InputSizes
+from cige.nn.embeddings import InputSizes, no_word_vector
 from cige.nn.gated_sum import gated_shares, gated_sum, quick_tanh
 from cige.nn.masked_attention import masked_attention
 from cige.nn.modules_of import ModulesOf
@@ -67,9 +67,7 @@ class LrCnnEncoder(LatticeEncoder[LrCnnConfig]):
         self.gates = ModulesOf[StreamGate](StreamGate(config, word_width) for _ in range(n_streams))
         self.whole = GlobalState(config) if config.global_state else None
         self.scales = ScaleAttention(config)
-        self.no_word = None
-        if config.use_words:
-            self.no_word = nn.Parameter(torch.empty(word_width).uniform_(-1, 1) * (3 / word_width) ** 0.5)
+        self.no_word = no_word_vector(word_width) if config.use_words else None
         self.dropout, self.input_dropout = Dropout(config.state_dropout_prob), Dropout(config.embed_dropout_prob)
         self.out_width = width
 
@@ -145,11 +143,9 @@ class LrCnnEncoder(LatticeEncoder[LrCnnConfig]):
         for layer, windows in enumerate(self.layers):
             own = windows.of_neighbours([source] * n_directions) if layer == 0 else windows.of_shortcuts(source)
             first = 0 if layer == 0 else n_directions  # the number of the first of these streams
-            gates = list(self.gates)[first : first + len(own)]
-            sums = [gate.add_own(words, x) for gate, words, x in zip(gates, of_words[layer][first:], own, strict=False)]
-            if layer == 0:
-                sums = [gate.add_whole(x, whole) for gate, x in zip(gates, sums, strict=True)]
-            streams.append([Stream(*pair) for pair in zip(own, sums, strict=True)])
+            of_stream = zip(list(self.gates)[first:], of_words[layer][first:], own, strict=False)
+            sums = [(gate, x, gate.add_own(words, x)) for gate, words, x in of_stream]
+            streams.append([Stream(x, gate.add_whole(y, whole) if layer == 0 else y) for gate, x, y in sums])
         return FromBottom(bottom, source, whole, streams)
 
     def _read(
@@ -163,17 +159,15 @@ class LrCnnEncoder(LatticeEncoder[LrCnnConfig]):
         for layer, windows in enumerate(self.layers):
             streams = given.streams[layer]
             if layer > 0:
-                own = windows.of_neighbours(below)
-                sums = [
-                    gate.add_whole(gate.add_own(words, x, n_values), whole, n_values, in_place=True)
-                    for gate, words, x in zip(self.gates, of_words[layer], own, strict=False)
+                of_neighbours = zip(self.gates, of_words[layer], windows.of_neighbours(below), strict=False)
+                of_shortcuts = zip(list(self.gates)[len(below) :], streams, strict=False)
+                streams = [
+                    Stream(x, gate.add_whole(gate.add_own(words, x, n_values), whole, n_values, in_place=True))
+                    for gate, words, x in of_neighbours
                 ]
-                sums += [
-                    gate.add_whole(stream.sums, whole, n_values)
-                    for gate, stream in zip(list(self.gates)[len(own) :], streams, strict=False)
+                streams += [
+                    Stream(own.convolved, gate.add_whole(own.sums, whole, n_values)) for gate, own in of_shortcuts
                 ]
-                own += [stream.convolved for stream in streams]
-                streams = [Stream(*pair) for pair in zip(own, sums, strict=True)]
             outputs, gates = [], []
             for stream, of_feedback in zip(streams, fed, strict=False):
                 of_u, of_gates = stream.sums.split([self.config.width, stream.sums.shape[1] - self.config.width], 1)

@@ -7,13 +7,15 @@ model, since their weights are then close to each other.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from cige.data.components import ComponentTable
 from cige.errors import ModelError
 from cige.models.build import build_network
 from cige.models.model import LatticeModel
@@ -65,10 +67,6 @@ def _difference(first: LatticeModel, other: LatticeModel) -> str | None:
         (v.chars.codes, v.chars.rows, v.bigrams.codes, v.bigrams.rows, v.word_rows) for v in (ours, theirs)
     )
     same_rows = same_numbers and all(map(np.array_equal, rows, other_rows))
-    components, others = ours.components, theirs.components
-    same_components = components is others is None or (
-        components is not None and others is not None and components.same_as(others)
-    )
     shapes, other_shapes = ({k: v.shape for k, v in m.tagger.state_dict().items()} for m in (first, other))
     checks = {
         "architecture": first.architecture == other.architecture,
@@ -77,14 +75,15 @@ def _difference(first: LatticeModel, other: LatticeModel) -> str | None:
         "rows of characters, bigrams and words": same_rows,
         "counts of words": _same(ours.word_counts, theirs.word_counts),
         "gazetteers of words": _same(ours.word_groups, theirs.word_groups),
-        "components of characters": same_components,
+        "components of characters": _same(ours.components, theirs.components, ComponentTable.same_as),
         "shapes of weights": shapes == other_shapes,
     }
     return next((name for name, holds in checks.items() if not holds), None)
 
 
-def _same(one: np.ndarray | None, other: np.ndarray | None) -> bool:
-    return one is other is None or (one is not None and other is not None and np.array_equal(one, other))
+def _same(one: Any, other: Any, are_equal: Callable[[Any, Any], bool] = np.array_equal) -> bool:
+    """Whether neither model has it, or both have the same."""
+    return one is other is None or (one is not None and other is not None and are_equal(one, other))
 
 
 def _mean(tensors: Sequence[Tensor]) -> Tensor:

@@ -150,18 +150,24 @@ class LatticeModel:
                 aside,
                 kind=self.kind,
                 version=FORMAT_VERSION,
-                architecture=self.architecture,
-                config=asdict(self.config),
-                tags=self.tagger.tags,
-                labels=self.labels,
-                scheme=self.scheme,
                 n_tuned=[len(weights.get(f"encoder.embeddings.{name}.tuned", ())) for name in _TABLES],
                 widths=self.widths,
-                facts=self.facts,
-                **self.label_facts.to_manifest(),
+                **self.manifest_facts(),
                 **({} if self.pair_grid is None else {"pair_grid": asdict(self.pair_grid)}),
                 **words,
             )
+
+    def manifest_facts(self) -> JsonObject:
+        """What the manifest of a model says in every format."""
+        return {
+            "architecture": self.architecture,
+            "config": asdict(self.config),
+            "tags": self.tagger.tags,
+            "labels": self.labels,
+            "scheme": self.scheme,
+            "facts": self.facts,
+            **self.label_facts.to_manifest(),
+        }
 
     def weights(self, table_dtype: str | None = None) -> dict[str, torch.Tensor]:
         """The tagger's state on the CPU, by name; `table_dtype` as in `save`."""

@@ -211,16 +211,14 @@ class AdaptedGgnn(nn.Module):
         sums = F.linear(received, self.cell.weight_ih[:, : 2 * width], self.cell.bias_ih)
         for own in mentions:
             along, against = self._labels(own)
-            rows = torch.cat([own.inner + 1, own.first])
-            received = torch.cat(
-                [self._messages(chars[own.inner], along), self._messages(own.start, along)[own.first_sentence]]
-            )
-            sums = sums.index_add(0, rows, self._to_gates(received, along).to(sums.dtype))
-            rows = torch.cat([own.inner, own.last])
-            received = torch.cat(
-                [self._messages(chars[own.inner + 1], against), self._messages(own.end, against)[own.last_sentence]]
-            )
-            sums = sums.index_add(0, rows, self._to_gates(received, against).to(sums.dtype))
+            before, after = own.inner, own.inner + 1
+            for label, senders, rows, end, ends_at, sentences in (
+                (along, before, after, own.start, own.first, own.first_sentence),
+                (against, after, before, own.end, own.last, own.last_sentence),
+            ):
+                received = torch.cat([self._messages(chars[senders], label), self._messages(end, label)[sentences]])
+                added = self._to_gates(received, label).to(sums.dtype)
+                sums = sums.index_add(0, torch.cat([rows, ends_at]), added)
         return sums
 
     def _update_ends(self, chars: Tensor, own: Mentions) -> Mentions:

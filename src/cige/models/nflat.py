@@ -44,7 +44,7 @@ from cige.models.config import ModelConfig
 from cige.models.encoder import LatticeEncoder
 from cige.nn.attention_maps import AttentionMaps
 from cige.nn.char_features import CharFeatures
-from cige.nn.embeddings import InputSizes
+from cige.nn.embeddings import InputSizes, no_word_vector
 from cige.nn.masked_attention import heads_first
 from cige.nn.relative_attention import RelativeSelfAttention, Sinusoid, head_problem
 from cige.nn.relative_spans import RelativeSpans
@@ -138,7 +138,7 @@ class NflatEncoder(LatticeEncoder[NflatConfig]):
         nn.init.xavier_uniform_(self.char_projection.weight)
         self.inter: TransformerLayer | None = None
         if config.use_words:
-            self.no_word = nn.Parameter(torch.empty(word_width).uniform_(-1, 1) * (3 / word_width) ** 0.5)
+            self.no_word = no_word_vector(word_width)
             self.word_projection = nn.Linear(word_width, config.width)
             nn.init.xavier_uniform_(self.word_projection.weight)
             self.inter = _layer(InterFormer(config), config)

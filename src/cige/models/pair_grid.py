@@ -26,7 +26,7 @@ from cige.models.tagger import TaggerOutput
 from cige.nn.dropout import Dropout
 from cige.nn.pair_grid import PointerGrid, multi_label_loss, span_mask
 from cige.nn.word_pairs import WordPairGrid, pair_mask, user_word_cells
-from cige.nn.word_paths import find_paths
+from cige.nn.word_paths import Path, find_paths
 
 
 class PairTagger(nn.Module):
@@ -137,12 +137,8 @@ class RelationTagger(PairTagger):
         """The entities of the best classes of each sentence, sorted."""
         scores = self(batch)
         classes = scores.emissions.argmax(-1).masked_fill(~scores.mask, NONE).cpu().numpy()
-        return [
-            sorted(
-                Span(
-                    path.parts[0][0], path.parts[-1][1], self.tags[path.type], path.parts if len(path.parts) > 1 else ()
-                )
-                for path in find_paths(of_sentence)
-            )
-            for of_sentence in classes
-        ]
+        return [sorted(map(self._entity, find_paths(of_sentence))) for of_sentence in classes]
+
+    def _entity(self, path: Path) -> Span:
+        parts = path.parts
+        return Span(parts[0][0], parts[-1][1], self.tags[path.type], parts if len(parts) > 1 else ())

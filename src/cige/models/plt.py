@@ -46,7 +46,7 @@ from cige.nn.edges import Edges, edge_attention
 from cige.nn.embeddings import InputSizes
 from cige.nn.lattice_graph import N_NEAR, NodeSpans, every_pair, near_graph, node_spans, span_relations
 from cige.nn.masked_attention import Relations, attention_of_one, by_head, masked_attention
-from cige.nn.ragged import RealRows
+from cige.nn.ragged import RealRows, masked_mean
 from cige.nn.recurrent import BiRecurrent
 from cige.nn.sinusoid import sinusoid
 
@@ -123,7 +123,7 @@ class PltEncoder(LatticeEncoder[PltConfig]):
         place = torch.arange(n_chars + 1, device=x.device)
         x = x + F.embedding(nodes.starts, sinusoid(place, self.config.width, "interleaved")).to(x)
         pairs = neighbours(nodes) if self.config.porous else all_nodes(nodes)
-        pivot = (x * nodes.mask[:, :, None]).sum(1) / nodes.mask.sum(1).clamp(min=1)[:, None]  # [B, D]
+        pivot = masked_mean(x, nodes.mask)  # [B, D]
         x = pairs.rows.pack(x)  # [M, D]
         attention = []
         for layer in self.layers:

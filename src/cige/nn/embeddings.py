@@ -72,6 +72,12 @@ class SplitEmbedding(nn.Module):
         raise ValueError(f'table dtype {dtype!r}; expected "float16" or "int8"')
 
 
+def no_word_vector(width: int) -> nn.Parameter:
+    """A trained float[width] that is read in place of a word where there is none; at first of about unit length, like
+    the vectors of words."""
+    return nn.Parameter(torch.empty(width).uniform_(-1, 1) * (3 / width) ** 0.5)
+
+
 @dataclass(frozen=True)
 class InputSizes:
     """The sizes of a vocabulary, with which a network is created.

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from cige.nn.dropout import Dropout
+from cige.nn.embeddings import no_word_vector
 from cige.nn.masked_attention import masked_attention
 
 Residual = Literal["normalised", "plain"]
@@ -37,9 +38,7 @@ class LexiconAdapter(nn.Module):
         self.norm = nn.LayerNorm(width, eps=EPS) if residual == "normalised" else None
         if self.norm is None:
             nn.init.zeros_(self.word_out.weight)
-        self.no_word = (
-            nn.Parameter(torch.empty(word_width).uniform_(-1, 1) * (3 / word_width) ** 0.5) if no_word else None
-        )
+        self.no_word = no_word_vector(word_width) if no_word else None
         self.dropout = Dropout(dropout_prob)
 
     def values(self, words: Tensor) -> Tensor:

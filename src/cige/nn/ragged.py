@@ -48,6 +48,11 @@ class RealRows:
         return _Pad.apply(x, self.places, self.numbers.numel()).view(*self.numbers.shape, *x.shape[1:])
 
 
+def masked_mean(x: Tensor, mask: Tensor) -> Tensor:
+    """The mean of float[B, T, D] over the real rows, bool[B, T]: float[B, D]; zeros for a sentence without any."""
+    return (x * mask[:, :, None]).sum(1) / mask.sum(1).clamp(min=1)[:, None]
+
+
 @dataclass(frozen=True)
 class SpacedRows:
     """The real rows of all sentences as one sequence of N rows, with a gap of zeros after each sentence.

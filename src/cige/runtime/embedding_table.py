@@ -34,12 +34,11 @@ class EmbeddingTable:
             KeyError, ValueError: a part is missing, or the parts are inconsistent.
         """
         tuned, fixed, scale = (np.ascontiguousarray(weights[f"{name}.{part}"]) for part in ("tuned", "fixed", "scale"))
-        expected = np.int8 if len(scale) else fixed.dtype
-        fits = fixed.ndim == tuned.ndim == 2 and fixed.shape[1] == tuned.shape[1]
-        if not fits or fixed.dtype != expected or (len(scale) and len(scale) != len(fixed)):
-            raise ValueError(f"{name}: rows {fixed.shape} of {fixed.dtype} with {len(scale)} scales")
-        if fixed.dtype not in (np.int8, np.float16, np.float32) or (fixed.dtype == np.int8 and len(scale) < len(fixed)):
-            raise ValueError(f"{name}: rows of {fixed.dtype}; expected int8 with scales, float16 or float32")
+        n_scales = len(fixed) if fixed.dtype == np.int8 else 0
+        fits = fixed.ndim == tuned.ndim == 2 and fixed.shape[1] == tuned.shape[1] and len(scale) == n_scales
+        if not fits or fixed.dtype not in (np.int8, np.float16, np.float32):
+            given = f"rows {fixed.shape} of {fixed.dtype} with {len(scale)} scales"
+            raise ValueError(f"{name}: {given}; expected int8 rows with a scale each, float16 or float32 rows")
         return cls(tuned.astype(np.float32, copy=False), fixed, scale.astype(np.float16, copy=False))
 
     @property

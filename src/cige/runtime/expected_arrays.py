@@ -51,23 +51,20 @@ def check_weights(
     shapes = _flat(config, widths, vocabulary) if isinstance(config, FlatConfig) else _soft_lexicon(config, widths)
     shapes |= _backoff(config, widths) | _components(config, vocabulary)
     shapes |= _crf(config, n_tags) if head is None else _head(config, n_tags, head)
-    for name, shape in shapes.items():
+    masks = CRF_MASKS if head is None else {}
+    expected = {name: ("float32", shape) for name, shape in shapes.items()}
+    expected |= {f"crf.{mask}": ("bool", shapes[f"crf.{scores}"]) for mask, scores in masks.items()}
+    for name, (dtype, shape) in expected.items():
         if name not in weights:
-            raise ValueError(f"{name} is missing; expected {list(shape)}")
+            raise ValueError(f"{name} is missing; expected {dtype}{list(shape)}")
         array = weights[name]
-        if array.shape != shape or array.dtype != np.float32:
-            raise ValueError(f"{name} is {array.dtype}{list(array.shape)}; expected float32{list(shape)}")
+        if array.dtype != dtype or array.shape != shape:
+            raise ValueError(f"{name} is {array.dtype}{list(array.shape)}; expected {dtype}{list(shape)}")
         if not np.isfinite(array).all():
             raise ValueError(f"{name} has numbers that are not finite")
-    masks = CRF_MASKS if head is None else {}
-    for name in masks:
-        mask, shape = weights.get(f"crf.{name}"), shapes[f"crf.{CRF_MASKS[name]}"]
-        if mask is None or mask.dtype != np.bool_ or mask.shape != shape:
-            raise ValueError(f"crf.{name} is missing or of another shape; expected bool{list(shape)}")
     # Code that asks whether an array is there must not find one whose shape nobody has checked.
-    known = {*shapes, *(f"crf.{name}" for name in masks)}
-    known.update(f"{_EMBEDDINGS}{table}.{part}" for table in tables for part in _PARTS)
-    if unknown := sorted(weights.keys() - known):
+    of_tables = {f"{_EMBEDDINGS}{table}.{part}" for table in tables for part in _PARTS}
+    if unknown := sorted(weights.keys() - expected.keys() - of_tables):
         raise ValueError(f"{unknown[0]} is none of the arrays that its configuration has")
 
 
@@ -137,10 +134,6 @@ def _check_table(table: str, n_rows: int, weights: Mapping[str, np.ndarray]) -> 
     return int(tuned.shape[1])
 
 
-def _components_width(config: RuntimeConfig) -> int:
-    return config.components.width if config.components is not None else 0
-
-
 def _components(config: RuntimeConfig, vocabulary: Vocabulary) -> dict[str, Shape]:
     """The arrays of `nn.components`; their table and the settings must both be there."""
     read, table = config.components, vocabulary.components
@@ -152,6 +145,12 @@ def _components(config: RuntimeConfig, vocabulary: Vocabulary) -> dict[str, Shap
     kernel = {f"{name}.convolution.weight": (width, width, 3), f"{name}.convolution.bias": (width,)}
     embedding = _linear(f"{name}.embedding", table.n_components, width, bias=False)
     return embedding | kernel | _linear(f"{name}.output", read.width, width)
+
+
+def _char_width(config: RuntimeConfig, widths: Mapping[str, int]) -> int:
+    """The width of a character's vector, with those of its bigram and of its components if the model reads these."""
+    of_components = config.components.width if config.components is not None else 0
+    return widths["char"] + widths.get("bigram", 0) + of_components
 
 
 def _feature_width(config: RuntimeConfig) -> int:
@@ -166,7 +165,7 @@ def _backoff(config: RuntimeConfig, widths: Mapping[str, int]) -> dict[str, Shap
 
 def _flat(config: FlatConfig, widths: Mapping[str, int], vocabulary: Vocabulary) -> dict[str, Shape]:
     d = config.width
-    n_char = widths["char"] + widths.get("bigram", 0) + _components_width(config) + widths.get("char_word", 0)
+    n_char = _char_width(config, widths) + widths.get("char_word", 0)
     shapes = _linear("encoder.char_projection", d, n_char) | _linear("encoder.word_projection", d, widths["word"])
     shapes |= _linear("encoder.fusion.weight", d, len(config.distances) * d, bias=config.fusion_bias)
     if config.reads_word_labels:
@@ -194,7 +193,7 @@ def _flat_layer(config: FlatConfig) -> dict[str, Shape]:
 
 def _soft_lexicon(config: SoftLexiconConfig, widths: Mapping[str, int]) -> dict[str, Shape]:
     width = config.lstm_width // 2
-    n_in = widths["char"] + widths.get("bigram", 0) + _components_width(config) + 4 * widths.get("word", 0)
+    n_in = _char_width(config, widths) + 4 * widths.get("word", 0)
     shapes: dict[str, Shape] = {"encoder.soft_lexicon.none": (widths["word"],)} if "word" in widths else {}
     for number in range(config.n_layers):
         for side in ("forward", "backward"):

@@ -51,16 +51,6 @@ def export_onnx(model: LatticeModel, folder: Path | str, *, int8: bool = False) 
         crf=model.crf,
         vocabulary=vocabulary,
         lexicon=model.lexicon,
-        facts={
-            "architecture": model.architecture,
-            "config": asdict(plain),
-            "tags": model.tags,
-            "labels": model.labels,
-            "scheme": model.scheme,
-            "n_tuned": vocabulary.n_tuned,
-            "max_chars": MAX_CHARS,
-            "int8": int8,
-            "facts": model.facts,
-            **model.label_facts.to_manifest(),
-        },
+        facts=model.manifest_facts()
+        | {"config": asdict(plain), "n_tuned": vocabulary.n_tuned, "max_chars": MAX_CHARS, "int8": int8},
     )

@@ -12,9 +12,8 @@ from cige.nn.crf_numpy import NumpyCRF
 from cige.runtime.native import Library, Struct, n_threads
 from cige.runtime.native_chain import NativeChain
 
-_INTEGERS = ("start", "end", "label", "unused")
 DONE, NO_MEMORY, MISSING, NO_ROOM = range(4)  # return codes of native/chain.h
-SPAN = np.dtype([*((name, np.int32) for name in _INTEGERS), ("score", np.float64)])
+SPAN = np.dtype([*((name, np.int32) for name in ("start", "end", "label", "unused")), ("score", np.float64)])
 
 
 class NativeCRF:

@@ -130,28 +130,28 @@ class NativeModel:
         if self.chain is None:
             return None
         rules = NativeRules(lattices, self.chain, self.labels, finds_all=thresholds is not None)
-        parts = [
+        # Lattices that Python decodes (None), those with blocked spans (True) and all others (False) are read apart.
+        has_blocked = [
             None if is_left else bool(lattice.rules.blocked)
             for lattice, is_left in zip(lattices, rules.is_left, strict=True)
         ]
-        if len({*parts}) > 1:
+        if len({*has_blocked}) > 1:
             found = {}
-            for part in {*parts}:
-                own_lattices = [lattice for lattice, own in zip(lattices, parts, strict=True) if own is part]
-                found[part] = iter(self.find_spans(own_lattices, families, thresholds) or ())
-            return [next(found[part]) for part in parts]
-        if None in parts:
-            return [None] * len(parts)
+            for kind in {*has_blocked}:
+                of_kind = [lattice for lattice, own in zip(lattices, has_blocked, strict=True) if own is kind]
+                found[kind] = iter(self.find_spans(of_kind, families, thresholds) or ())
+            return [next(found[kind]) for kind in has_blocked]
+        if None in has_blocked:
+            return [None] * len(lattices)
         if not any(lattice.text for lattice in lattices):
             return [FoundSpans((), candidates=None if thresholds is None else ()) for _ in lattices]
-        has_blocked = any(parts)
         own = None if families is None else LabelFamilies(families, thresholds, self.chain.labels, self.chain.library)
-        if isinstance(self.network, NativeFlat) and not has_blocked:
+        if isinstance(self.network, NativeFlat) and not any(has_blocked):
             spans, n_spans = self.network.spans(lattices, self.rows, self.chain, own, rules.struct)
         else:
             batch = self.rows(lattices)
             emissions = self._ragged_emissions(batch)
-            if has_blocked:
+            if any(has_blocked):
                 emissions = self._with_blocked_edges(emissions, lattices, batch.n_chars, families)
             spans, n_spans = self.chain.spans(emissions, batch.n_chars, closed_chars(lattices), own, rules.struct)
         if own is None or not own.finds_all:

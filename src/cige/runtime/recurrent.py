@@ -42,11 +42,9 @@ class _Layer:
         def of(part: str) -> list[np.ndarray]:
             return [weights[f"{name}.{side}_layers.{number}.{part}_l0"] for side in ("forward", "backward")]
 
-        self._library = library
-        self.width = of("weight_hh")[0].shape[1]
+        self._library, self._recurrent = library, of("weight_hh")
+        self.width = self._padded_width = self._recurrent[0].shape[1]
         inputs, biases = of("weight_ih"), [a + b for a, b in zip(of("bias_ih"), of("bias_hh"), strict=True)]
-        self._recurrent = of("weight_hh")
-        self._padded_width = self.width
         if library is not None:
             panel = library.panel_width()
             self._padded_width = -(-self.width // panel) * panel

@@ -12,7 +12,6 @@ compiler at installation, or only the runtime was built), `load()` returns None,
 from __future__ import annotations
 
 import ctypes
-import importlib.util
 from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -64,8 +63,7 @@ def library(name: str) -> ctypes.CDLL:
 
 
 def _path(name: str) -> str | None:
-    spec = importlib.util.find_spec(f"{__name__}._kernels_{FORMS.get(name, name)}")
-    return None if spec is None else spec.origin
+    return instruction_sets.path_of(f"{__name__}._kernels_{FORMS.get(name, name)}")
 
 
 def call(kernel: Callable[..., int], *arguments: Any, of: str) -> None:

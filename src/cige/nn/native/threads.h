@@ -54,7 +54,8 @@ static inline int64_t usable_threads(int64_t asked, int64_t n_tasks) {
   return asked > most ? most : asked < 1 ? 1 : asked;
 }
 
-/* work(part) for n parts of `size` bytes each; the caller does the first, and that of a thread that would not start. */
+/* work(part) for n parts of `size` bytes each, or n times for one part if the size is 0; the caller does the first, and
+   that of a thread that would not start. */
 static inline void in_threads(void *(*work)(void *), void *parts, size_t size, int64_t n) {
   Thread threads[MAX_THREADS];
   int started[MAX_THREADS] = {0};

@@ -20,7 +20,6 @@ There is a library per level of instruction sets (see `cige.instruction_sets`). 
 from __future__ import annotations
 
 import ctypes
-import importlib.util
 import os
 import threading
 import warnings
@@ -174,8 +173,7 @@ def source_checksum() -> int:
 
 
 def _path(name: str) -> str | None:
-    spec = importlib.util.find_spec(f"{__name__}._runtime_{name}")
-    return None if spec is None else spec.origin
+    return instruction_sets.path_of(f"{__name__}._runtime_{name}")
 
 
 _of_thread = threading.local()

@@ -52,16 +52,6 @@ UNROLL(2)
     for (int v = 0; v < n_vectors; v++) vectors(w->score + (j + p) * LANES)[v] = sum[p][v];
 }
 
-#define BY_COUNT(FUNCTION, N, ...)          \
-  switch (N) {                              \
-    case 1: FUNCTION(1, __VA_ARGS__); break; \
-    case 2: FUNCTION(2, __VA_ARGS__); break; \
-    case 3: FUNCTION(3, __VA_ARGS__); break; \
-    case 4: FUNCTION(4, __VA_ARGS__); break; \
-    case 5: FUNCTION(5, __VA_ARGS__); break; \
-    case 6: FUNCTION(6, __VA_ARGS__); break; \
-  }
-
 INLINE void wide_scores(const int n_vectors, const Work *w, int64_t h, int64_t first_lane) {
   int64_t j = 0;
   for (; j + KEYS <= w->n; j += KEYS) scores(KEYS, n_vectors, w, j, h, first_lane);
@@ -110,6 +100,24 @@ UNROLL(2)
     k += n_out;
   }
 }
+
+static int64_t no_bytes(const Flat *f, int64_t n) { return (void)f, (void)n, 0; }
+
+static void no_keys(Work *w, void *memory) { (void)w, (void)memory; } /* those of `key` and `value` are read */
+
+static void no_queries(const Work *w, int64_t n_lanes) { (void)w, (void)n_lanes; }
+
+static void float32_scores(const Work *w, int n_vectors, int64_t h, int64_t first_lane) {
+  BY_VECTORS(wide_scores, n_vectors, w, h, first_lane);
+}
+
+static void float32_softmax_and_sums(const Work *w, int n_vectors, int64_t h, vector_t *factor) {
+  BY_VECTORS(wide_softmax_and_sums, n_vectors, w, h, factor);
+}
+
+static float float32_share(const Work *w, int64_t j, int64_t lane) { return w->score[j * LANES + lane]; }
+
+static const Steps float32_steps = {no_bytes, no_keys, no_queries, float32_scores, float32_softmax_and_sums, float32_share};
 
 static void hide(const Work *w, int64_t first, int64_t n_lanes, int words_ask) {
   const Flat *f = w->flat;
@@ -166,28 +174,7 @@ static void read_queries(const Work *w, const float *from, int64_t n_lanes, int 
     if (f->attention == FLOAT32 || words_ask)
       transpose(w->row[kind], f->step, n_lanes, f->width, w->query[kind], LANES);
   }
-  if (f->attention == BFLOAT16) narrow_queries(w, n_lanes);
-  if (f->attention == INT16) int16_queries(w, n_lanes);
-}
-
-static void all_scores(const Work *w, int n_vectors, int64_t h, int64_t first_lane) {
-  if (w->flat->attention == BFLOAT16)
-    narrow_scores(w, n_vectors, h, first_lane);
-  else if (w->flat->attention == INT16)
-    int16_scores(w, n_vectors, h, first_lane);
-  else if (n_vectors == 2)
-    wide_scores(2, w, h, first_lane);
-  else
-    wide_scores(1, w, h, first_lane);
-}
-
-static void softmax_and_sums(const Work *w, int n_vectors, int64_t h, vector_t *factor) {
-  if (w->flat->attention == BFLOAT16)
-    narrow_softmax_and_sums(w, n_vectors, h, factor);
-  else if (w->flat->attention == INT16)
-    int16_softmax_and_sums(w, n_vectors, h, factor);
-  else
-    n_vectors == 2 ? wide_softmax_and_sums(2, w, h, factor) : wide_softmax_and_sums(1, w, h, factor);
+  w->steps->queries(w, n_lanes);
 }
 
 /* What each character reads of each word, the mean of layers and heads. */
@@ -195,11 +182,8 @@ static void note_attention(const Work *w, int64_t first, int64_t n_lanes, const 
   const Nodes *nodes = w->nodes;
   for (int64_t j = nodes->n_chars; j < w->n; j++)
     for (int64_t l = 0; l < n_lanes; l++) {
-      const float share = w->flat->attention == BFLOAT16 ? narrow_share(w, j, l)
-                          : w->flat->attention == INT16  ? int16_share(w, j, l)
-                                                         : w->score[j * LANES + l];
       nodes->attention[(first + l) * nodes->n_words + j - nodes->n_chars] +=
-          share * ((const float *)factor)[l] / (float)(w->flat->n_heads * w->flat->n_layers);
+          w->steps->share(w, j, l) * ((const float *)factor)[l] / (float)(w->flat->n_heads * w->flat->n_layers);
     }
 }
 
@@ -213,12 +197,12 @@ static void attend_block(const Work *w, int64_t first, int64_t n_lanes, int word
   if (words_ask) pair_scores(w, first, n_lanes);
   for (int64_t h = 0; h < H; h++) {
     vector_t factor[2];
-    all_scores(w, n_vectors, h, first_lane);
+    w->steps->scores(w, n_vectors, h, first_lane);
     if (words_ask)
       for (int64_t j = 0; j < w->n; j++)
         for (int64_t l = 0; l < n_lanes; l++) w->score[j * LANES + l] += w->by_pair[(j * LANES + l) * HP + h];
     if (is_masked) hide(w, first, n_lanes, words_ask);
-    softmax_and_sums(w, n_vectors, h, factor);
+    w->steps->softmax_and_sums(w, n_vectors, h, factor);
     if (nodes->attention && !words_ask) note_attention(w, first, n_lanes, factor);
   }
   transpose(w->out, LANES, f->width, n_lanes, (words_ask ? nodes->to_words : nodes->to_chars) + first * f->step, f->step);
@@ -229,10 +213,10 @@ int attend(const Flat *f, const Layer *layer, const Nodes *nodes, int words_ask)
   const int64_t n_scores = n * LANES > f->head_width * HP ? n * LANES : f->head_width * HP;
   const int64_t n_floats = 5 * size + n_scores + (words_ask ? n * LANES * HP : 0);
   const size_t n_bytes = (size_t)n * (3 * sizeof(float *) + 2 * sizeof(int64_t)) + in_bytes(n_floats);
-  const int64_t more = f->attention == BFLOAT16 ? narrow_bytes(f, n) : f->attention == INT16 ? int16_bytes(f, n) : 0;
-  char *memory = malloc(n_bytes + (size_t)more);
+  const Steps *steps = f->attention == BFLOAT16 ? &bfloat16_steps : f->attention == INT16 ? &int16_steps : &float32_steps;
+  char *memory = malloc(n_bytes + (size_t)steps->bytes(f, n));
   if (!memory) return 1;
-  Work w = {.flat = f, .layer = layer, .nodes = nodes, .n = n};
+  Work w = {.steps = steps, .flat = f, .layer = layer, .nodes = nodes, .n = n};
   w.key = (const float **)memory, w.value = w.key + n, w.relation = w.value + n;
   w.head = (int64_t *)(w.relation + n), w.reach = w.head + n;
   w.row[0] = aligned(w.reach + n), w.row[1] = w.row[0] + size;
@@ -246,8 +230,7 @@ int attend(const Flat *f, const Layer *layer, const Nodes *nodes, int words_ask)
     w.reach[j] = is_char ? 0 : nodes->ends[word] - 1 - nodes->starts[word];
     w.relation[j] = layer->relation[w.reach[j]] + f->relation_chars - 1 - w.head[j];
   }
-  if (f->attention == BFLOAT16) narrow_keys(&w, memory + n_bytes);
-  if (f->attention == INT16) int16_keys(&w, memory + n_bytes);
+  steps->keys(&w, memory + n_bytes);
   for (int64_t i = 0; i < T; i += LANES) attend_block(&w, i, T - i < LANES ? T - i : LANES, 0);
   if (words_ask)
     for (int64_t i = 0; i < W; i += LANES) attend_block(&w, i, W - i < LANES ? W - i : LANES, 1);

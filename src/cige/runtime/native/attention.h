@@ -1,4 +1,5 @@
-/* What attention.c, attention_bf16.c and attention_int16.c share: a block of queries of one layer of one sentence. */
+/* What attention.c, attention_bf16.c and attention_int16.c share: a block of queries of one layer of one sentence, and
+   the steps by which each of them reads it in one precision. */
 
 #ifndef CIGE_ATTENTION_H
 #define CIGE_ATTENTION_H
@@ -20,7 +21,10 @@ typedef struct { /* numbers of the same sentence in 16 bits, two in 32 bits; a h
   uint32_t *row;                     /* [LANES][H * P], queries before they stand in lanes */
 } Narrow;
 
+typedef struct Steps Steps;
+
 typedef struct { /* what is the same for all blocks of queries of a sentence */
+  const Steps *steps;
   const Flat *flat;
   const Layer *layer;
   const Nodes *nodes;
@@ -36,38 +40,29 @@ typedef struct { /* what is the same for all blocks of queries of a sentence */
   Narrow narrow;               /* where flat->attention is not FLOAT32 */
 } Work;
 
-/* The steps of attention in bfloat16; scores and sums are float32. */
+/* Attention in one precision; scores and sums are float32 in each. */
+struct Steps {
+  int64_t (*bytes)(const Flat *flat, int64_t n); /* of memory that `keys` gets */
+  void (*keys)(Work *work, void *memory);        /* keys and values, once for a sentence */
+  void (*queries)(const Work *work, int64_t n_lanes);
+  void (*scores)(const Work *work, int n_vectors, int64_t h, int64_t first_lane);
+  /* Turns scores to shares and adds up values; `factor` is what shares and sums still are to be multiplied by. */
+  void (*softmax_and_sums)(const Work *work, int n_vectors, int64_t h, vector_t *factor);
+  float (*share)(const Work *work, int64_t j, int64_t lane);
+};
 
-int64_t narrow_bytes(const Flat *flat, int64_t n); /* of memory that `narrow_keys` gets */
-void narrow_keys(Work *work, void *memory);        /* keys and values, once for a sentence */
-void narrow_queries(const Work *work, int64_t n_lanes);
-void narrow_scores(const Work *work, int n_vectors, int64_t h, int64_t first_lane);
-/* Turns scores to shares and adds up values; `factor` is what shares and sums still are to be multiplied by. */
-void narrow_softmax_and_sums(const Work *work, int n_vectors, int64_t h, vector_t *factor);
-float narrow_share(const Work *work, int64_t j, int64_t lane);
+extern const Steps bfloat16_steps, int16_steps; /* empty at levels without the instructions, where none are called */
 
-/* The same steps in INT16. */
-
-#if defined(HAS_INTEGERS16)
-int64_t int16_bytes(const Flat *flat, int64_t n);
-void int16_keys(Work *work, void *memory);
-void int16_queries(const Work *work, int64_t n_lanes);
-void int16_scores(const Work *work, int n_vectors, int64_t h, int64_t first_lane);
-void int16_softmax_and_sums(const Work *work, int n_vectors, int64_t h, vector_t *factor);
-float int16_share(const Work *work, int64_t j, int64_t lane);
-#else
-static inline int64_t int16_bytes(const Flat *flat, int64_t n) { return (void)flat, (void)n, 0; }
-static inline void int16_keys(Work *work, void *memory) { (void)work, (void)memory; }
-static inline void int16_queries(const Work *work, int64_t n_lanes) { (void)work, (void)n_lanes; }
-static inline void int16_scores(const Work *work, int n_vectors, int64_t h, int64_t first_lane) {
-  (void)work, (void)n_vectors, (void)h, (void)first_lane;
-}
-static inline void int16_softmax_and_sums(const Work *work, int n_vectors, int64_t h, vector_t *factor) {
-  (void)work, (void)n_vectors, (void)h, (void)factor;
-}
-static inline float int16_share(const Work *work, int64_t j, int64_t lane) {
-  return (void)work, (void)j, (void)lane, 0.0f;
-}
-#endif
+/* A function whose first argument is a constant in each of its forms. */
+#define BY_VECTORS(FUNCTION, N, ...) ((N) == 2 ? FUNCTION(2, __VA_ARGS__) : FUNCTION(1, __VA_ARGS__))
+#define BY_COUNT(FUNCTION, N, ...)           \
+  switch (N) {                               \
+    case 1: FUNCTION(1, __VA_ARGS__); break; \
+    case 2: FUNCTION(2, __VA_ARGS__); break; \
+    case 3: FUNCTION(3, __VA_ARGS__); break; \
+    case 4: FUNCTION(4, __VA_ARGS__); break; \
+    case 5: FUNCTION(5, __VA_ARGS__); break; \
+    case 6: FUNCTION(6, __VA_ARGS__); break; \
+  }
 
 #endif

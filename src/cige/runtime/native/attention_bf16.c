@@ -13,7 +13,7 @@
 #define KEYS 6  /* at once */
 #define SUMS 10 /* numbers of a head at once */
 
-int64_t narrow_bytes(const Flat *f, int64_t n) {
+static int64_t bytes(const Flat *f, int64_t n) {
   const int64_t in_head = (f->head_width + 1) / 2, n_words = f->n_heads * in_head;
   return 4 * (n * n_words + (n + 1) / 2 * (f->width + LANES) + 2 * n_words * LANES) + 64;
 }
@@ -25,7 +25,7 @@ static TARGET void narrow_heads(uint32_t *to, const float *from, const Flat *f) 
   for (int64_t h = 0; h < f->n_heads; h++) narrow_row(to + h * ((d + 1) / 2), from + h * d, d);
 }
 
-TARGET void narrow_keys(Work *w, void *memory) {
+static TARGET void keys(Work *w, void *memory) {
   const Flat *f = w->flat;
   Narrow *to = &w->narrow;
   const int64_t n = w->n, D = f->width;
@@ -43,7 +43,7 @@ TARGET void narrow_keys(Work *w, void *memory) {
     }
 }
 
-TARGET void narrow_queries(const Work *w, int64_t n_lanes) {
+static TARGET void queries(const Work *w, int64_t n_lanes) {
   const int64_t n_words = w->flat->n_heads * w->narrow.n_pairs;
   for (int kind = 0; kind < 2; kind++) {
     uint32_t *rows = (uint32_t *)w->row[kind]; /* a row is narrowed in its own place */
@@ -54,7 +54,7 @@ TARGET void narrow_queries(const Work *w, int64_t n_lanes) {
 
 INLINE ints_t pairs_at(const uint32_t *from) { return *(const ints_t *)from; }
 
-INLINE void scores(const int n_keys, const int n_vectors, const Work *w, int64_t j, int64_t h, int64_t first_lane) {
+INLINE void scores_of_keys(const int n_keys, const int n_vectors, const Work *w, int64_t j, int64_t h, int64_t first_lane) {
   const Flat *f = w->flat;
   const int64_t P = w->narrow.n_pairs, step = f->relation_step;
   const uint32_t *query = w->narrow.query[0] + h * P * LANES, *row[KEYS];
@@ -138,27 +138,18 @@ UNROLL(2)
 
 #endif
 
-INLINE void all_scores(const int n_vectors, const Work *w, int64_t h, int64_t first_lane) {
+INLINE void scores_of_head(const int n_vectors, const Work *w, int64_t h, int64_t first_lane) {
   int64_t j = 0;
 #if WIDTH == 16
   for (; first_lane >= 0 && !w->flat->is_bias && j + KEYS <= w->nodes->n_chars; j += KEYS)
     scores_of_neighbours(n_vectors, w, j, h, first_lane);
 #endif
-  for (; j + KEYS <= w->n; j += KEYS) scores(KEYS, n_vectors, w, j, h, first_lane);
-  switch (w->n - j) {
-    case 1: scores(1, n_vectors, w, j, h, first_lane); break;
-    case 2: scores(2, n_vectors, w, j, h, first_lane); break;
-    case 3: scores(3, n_vectors, w, j, h, first_lane); break;
-    case 4: scores(4, n_vectors, w, j, h, first_lane); break;
-    case 5: scores(5, n_vectors, w, j, h, first_lane); break;
-  }
+  for (; j + KEYS <= w->n; j += KEYS) scores_of_keys(KEYS, n_vectors, w, j, h, first_lane);
+  BY_COUNT(scores_of_keys, w->n - j, n_vectors, w, j, h, first_lane);
 }
 
-TARGET void narrow_scores(const Work *w, int n_vectors, int64_t h, int64_t first_lane) {
-  if (n_vectors == 2)
-    all_scores(2, w, h, first_lane);
-  else
-    all_scores(1, w, h, first_lane);
+static TARGET void scores(const Work *w, int n_vectors, int64_t h, int64_t first_lane) {
+  BY_VECTORS(scores_of_head, n_vectors, w, h, first_lane);
 }
 
 /* 2^x for x <= 0 to 1e-4 of it, far less than what rounding to bfloat16 takes. */
@@ -184,7 +175,7 @@ UNROLL(2)
     for (int v = 0; v < n_vectors; v++) vectors(w->out + (offset + k) * LANES)[v] = sum[k][v] * factor[v];
 }
 
-INLINE void softmax_and_sums(const int n_vectors, const Work *w, int64_t h, vector_t *factor) {
+INLINE void softmax_and_sums_of_head(const int n_vectors, const Work *w, int64_t h, vector_t *factor) {
   const float to_base_2 = 1.44269504f;
   const int64_t d = w->flat->head_width, n = w->n;
   vector_t top[2], sum[2][2];
@@ -212,27 +203,16 @@ UNROLL(2)
   for (; k < d; k++) sums(1, n_vectors, w, h * d + k, factor);
 }
 
-TARGET void narrow_softmax_and_sums(const Work *w, int n_vectors, int64_t h, vector_t *factor) {
-  if (n_vectors == 2)
-    softmax_and_sums(2, w, h, factor);
-  else
-    softmax_and_sums(1, w, h, factor);
+static TARGET void softmax_and_sums(const Work *w, int n_vectors, int64_t h, vector_t *factor) {
+  BY_VECTORS(softmax_and_sums_of_head, n_vectors, w, h, factor);
 }
 
-float narrow_share(const Work *w, int64_t j, int64_t lane) {
+static float share(const Work *w, int64_t j, int64_t lane) {
   const uint32_t pair = w->narrow.share[j / 2 * LANES + lane];
   return widen_bf16((uint16_t)(j % 2 ? pair >> 16 : pair));
 }
 
+const Steps bfloat16_steps = {bytes, keys, queries, scores, softmax_and_sums, share};
 #else
-int64_t narrow_bytes(const Flat *f, int64_t n) { return (void)f, (void)n, 0; }
-void narrow_keys(Work *w, void *memory) { (void)w, (void)memory; }
-void narrow_queries(const Work *w, int64_t n_lanes) { (void)w, (void)n_lanes; }
-void narrow_scores(const Work *w, int n_vectors, int64_t h, int64_t first_lane) {
-  (void)w, (void)n_vectors, (void)h, (void)first_lane;
-}
-void narrow_softmax_and_sums(const Work *w, int n_vectors, int64_t h, vector_t *factor) {
-  (void)w, (void)n_vectors, (void)h, (void)factor;
-}
-float narrow_share(const Work *w, int64_t j, int64_t lane) { return (void)w, (void)j, (void)lane, 0.0f; }
+const Steps bfloat16_steps = {0};
 #endif

@@ -15,7 +15,7 @@
 #define SHARE_BITS 13 /* a share of 1 is 2^13; in the sum of 128 products with values, there is no overflow */
 #define PAIRS_AT_ONCE 64
 
-int64_t int16_bytes(const Flat *f, int64_t n) {
+static int64_t bytes(const Flat *f, int64_t n) {
   const int64_t n_words = f->n_heads * ((f->head_width + 1) / 2), n_pairs = (n + 1) / 2;
   const int64_t of_scores = (n + LANES) * n_words + SPARE + 2 * n_words * LANES + 2 * LANES + n;
   return 4 * (of_scores + n_pairs * (LANES + f->step) + f->step) + 2 * 64;
@@ -48,7 +48,7 @@ static void narrow_values(const Work *w) {
   }
 }
 
-void int16_keys(Work *w, void *memory) {
+static void keys(Work *w, void *memory) {
   const Flat *f = w->flat;
   Narrow *to = &w->narrow;
   to->n_pairs = (f->head_width + 1) / 2;
@@ -63,7 +63,7 @@ void int16_keys(Work *w, void *memory) {
   narrow_values(w);
 }
 
-void int16_queries(const Work *w, int64_t n_lanes) {
+static void queries(const Work *w, int64_t n_lanes) {
   const int64_t n_words = w->flat->n_heads * w->narrow.n_pairs;
   for (int kind = 0; kind < 2; kind++) {
     float *scale = w->narrow.query_scale[kind];
@@ -74,7 +74,7 @@ void int16_queries(const Work *w, int64_t n_lanes) {
   }
 }
 
-INLINE void scores(const int n_keys, const int n_vectors, const Work *w, int64_t j, int64_t h, int64_t first_lane) {
+INLINE void scores_of_keys(const int n_keys, const int n_vectors, const Work *w, int64_t j, int64_t h, int64_t first_lane) {
   const Flat *f = w->flat;
   const int64_t P = w->narrow.n_pairs, step = f->relation_step, key_step = f->n_heads * P;
   const uint32_t *query = w->narrow.query[0] + h * P * LANES, *row[KEYS];
@@ -124,21 +124,18 @@ UNROLL(2)
     }
 }
 
-INLINE void all_scores(const int n_vectors, const Work *w, int64_t h, int64_t first_lane) {
+INLINE void scores_of_head(const int n_vectors, const Work *w, int64_t h, int64_t first_lane) {
   int64_t j = 0;
-  for (; j + KEYS <= w->n; j += KEYS) scores(KEYS, n_vectors, w, j, h, first_lane);
+  for (; j + KEYS <= w->n; j += KEYS) scores_of_keys(KEYS, n_vectors, w, j, h, first_lane);
   switch (w->n - j) {
-    case 1: scores(1, n_vectors, w, j, h, first_lane); break;
-    case 2: scores(2, n_vectors, w, j, h, first_lane); break;
-    case 3: scores(3, n_vectors, w, j, h, first_lane); break;
+    case 1: scores_of_keys(1, n_vectors, w, j, h, first_lane); break;
+    case 2: scores_of_keys(2, n_vectors, w, j, h, first_lane); break;
+    case 3: scores_of_keys(3, n_vectors, w, j, h, first_lane); break;
   }
 }
 
-void int16_scores(const Work *w, int n_vectors, int64_t h, int64_t first_lane) {
-  if (n_vectors == 2)
-    all_scores(2, w, h, first_lane);
-  else
-    all_scores(1, w, h, first_lane);
+static void scores(const Work *w, int n_vectors, int64_t h, int64_t first_lane) {
+  BY_VECTORS(scores_of_head, n_vectors, w, h, first_lane);
 }
 
 /* 2^x as a number of 2^13, for x <= 0: to 1e-4 of it, which is less than what rounding takes, and exactly for 0, so that
@@ -174,7 +171,7 @@ UNROLL(2)
   }
 }
 
-INLINE void softmax_and_sums(const int n_vectors, const Work *w, int64_t h, vector_t *factor) {
+INLINE void softmax_and_sums_of_head(const int n_vectors, const Work *w, int64_t h, vector_t *factor) {
   const float to_base_2 = 1.44269504f;
   const int64_t d = w->flat->head_width, n = w->n;
   vector_t top[2] = {{0}};
@@ -202,28 +199,21 @@ UNROLL(2)
   const int64_t parts = (d + SUMS - 1) / SUMS;
   for (int64_t t = 0, k = 0; t < parts; t++) {
     const int64_t n_out = (d - k + parts - t - 1) / (parts - t);
-    switch (n_out) {
-      case 1: sums(1, n_vectors, w, h * d + k, factor); break;
-      case 2: sums(2, n_vectors, w, h * d + k, factor); break;
-      case 3: sums(3, n_vectors, w, h * d + k, factor); break;
-      case 4: sums(4, n_vectors, w, h * d + k, factor); break;
-      case 5: sums(5, n_vectors, w, h * d + k, factor); break;
-      case 6: sums(6, n_vectors, w, h * d + k, factor); break;
-    }
+    BY_COUNT(sums, n_out, n_vectors, w, h * d + k, factor);
     k += n_out;
   }
 }
 
-void int16_softmax_and_sums(const Work *w, int n_vectors, int64_t h, vector_t *factor) {
-  if (n_vectors == 2)
-    softmax_and_sums(2, w, h, factor);
-  else
-    softmax_and_sums(1, w, h, factor);
+static void softmax_and_sums(const Work *w, int n_vectors, int64_t h, vector_t *factor) {
+  BY_VECTORS(softmax_and_sums_of_head, n_vectors, w, h, factor);
 }
 
-float int16_share(const Work *w, int64_t j, int64_t lane) {
+static float share(const Work *w, int64_t j, int64_t lane) {
   const uint32_t pair = w->narrow.share[j / 2 * LANES + lane];
   return (float)(j % 2 ? pair >> 16 : pair & 0xffff);
 }
 
+const Steps int16_steps = {bytes, keys, queries, scores, softmax_and_sums, share};
+#else
+const Steps int16_steps = {0};
 #endif

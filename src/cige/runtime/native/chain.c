@@ -131,24 +131,24 @@ static int64_t read_sentence(const Held *h, Room *w, int64_t n, const Families *
   return n_spans;
 }
 
-typedef struct {
+typedef struct { /* what all threads share */
   const Chain *chain;
   const Emissions *emissions;
   const Reading *reading;
   int64_t longest, n_lanes, n_states; /* n_states: bytes of a character, where a chain has copies */
   const int64_t *before;
   Candidates *candidates; /* of each sentence, or NULL where the best spans are asked for */
-  atomic_llong *next;
-  int failed;
-} Worker;
+  atomic_llong next;
+  atomic_int failed;
+} Job;
 
 static void *work(void *argument) {
-  Worker *worker = argument;
-  const int64_t n = worker->longest, S = worker->n_lanes, n_trained = worker->n_states ? n : 0;
+  Job *job = argument;
+  const int64_t n = job->longest, S = job->n_lanes, n_trained = job->n_states ? n : 0;
   void *memory = malloc((size_t)((5 * n + n_trained) * S + S + n + 1) * sizeof(double) +
-                        (size_t)n * (2 * sizeof(int64_t) + sizeof(int32_t)) + (size_t)(n_trained * worker->n_states) + 64);
+                        (size_t)n * (2 * sizeof(int64_t) + sizeof(int32_t)) + (size_t)(n_trained * job->n_states) + 64);
   if (!memory) {
-    worker->failed = 1;
+    job->failed = 1;
     return NULL;
   }
   Room w = {.unary = (double *)aligned(memory)};
@@ -157,18 +157,18 @@ static void *work(void *argument) {
   w.alpha_power = (int64_t *)(w.heights + n + 1), w.beta_power = w.alpha_power + n;
   w.path = (int32_t *)(w.beta_power + n);
   w.states = (uint8_t *)(w.path + n);
-  const Emissions *e = worker->emissions;
-  const Reading *r = worker->reading;
-  for (int64_t b; (b = atomic_fetch_add(worker->next, 1)) < e->n_sentences;) {
-    const int64_t first = worker->before[b], length = e->n_chars[b];
-    const Held held = held_of(worker->chain, r->rules, b);
+  const Emissions *e = job->emissions;
+  const Reading *r = job->reading;
+  for (int64_t b; (b = atomic_fetch_add(&job->next, 1)) < e->n_sentences;) {
+    const int64_t first = job->before[b], length = e->n_chars[b];
+    const Held held = held_of(job->chain, r->rules, b);
     if (length)
       fill_unary(&held, &w, e->rows + first * e->step, e->step, r->is_closed ? r->is_closed + first : NULL, length);
-    if (worker->candidates) {
+    if (job->candidates) {
       if (!length) continue;
-      Candidates *found = worker->candidates + b;
+      Candidates *found = job->candidates + b;
       find_marginals(held.chain, &w, length, 0, length - 1);
-      worker->failed |= find_candidates(held.chain, &w, length, r->families, found);
+      job->failed |= find_candidates(held.chain, &w, length, r->families, found);
       found->n = without_forced(&held, found->spans, found->n);
       r->n_spans[b] = (int32_t)found->n;
     } else {
@@ -200,14 +200,10 @@ int read_chain(const Chain *chain, const Emissions *emissions, const Reading *re
       n_states = own->base && own->n_slots + 2 > n_states ? own->n_slots + 2 : n_states;
     }
     const int64_t n_workers = before[B] < FEW ? 1 : usable_threads(reading->n_threads, B);
-    atomic_llong next = 0;
-    Worker workers[MAX_THREADS];
-    for (int64_t t = 0; t < n_workers; t++)
-      workers[t] = (Worker){.chain = chain, .emissions = emissions, .reading = reading, .longest = longest,
-                            .n_lanes = n_lanes, .n_states = n_states, .before = before, .candidates = candidates,
-                            .next = &next};
-    in_threads(work, workers, sizeof(Worker), n_workers);
-    for (int64_t t = 0; t < n_workers; t++) failed |= workers[t].failed ? NO_MEMORY : DONE;
+    Job job = {.chain = chain, .emissions = emissions, .reading = reading, .longest = longest, .n_lanes = n_lanes,
+               .n_states = n_states, .before = before, .candidates = candidates};
+    in_threads(work, &job, 0, n_workers);
+    failed = job.failed ? NO_MEMORY : DONE;
   }
   for (int64_t b = 0; b < B && candidates; b++) {
     if (!failed && candidates[b].n && n_found + candidates[b].n <= reading->room)

@@ -71,7 +71,7 @@ static void norm(float *to, const float *a, const float *b, int64_t n, const flo
   pad(to, n, 0);
 }
 
-typedef struct {
+typedef struct { /* what all threads share */
   const Flat *flat;
   const Sentences *sentences;
   float *emissions; /* [sum of n_chars, output panels] */
@@ -79,9 +79,9 @@ typedef struct {
   const int64_t *group;  /* first sentence of each group, and one behind the last */
   const int64_t *before; /* [B + 1][3]: characters, words, pairs of both before each sentence */
   int64_t n_groups;
-  atomic_llong *next;
-  int failed;
-} Worker;
+  atomic_llong next;
+  atomic_int failed;
+} Job;
 
 /* [x | q | k | v] of the group's characters and words. */
 static void read_input(const Flat *f, const Sentences *s, int64_t b0, int64_t b1, const int64_t *before, float *nodes,
@@ -118,10 +118,10 @@ static void read_input(const Flat *f, const Sentences *s, int64_t b0, int64_t b1
   }
 }
 
-static int read_group(Worker *worker, int64_t b0, int64_t b1) {
-  const Flat *f = worker->flat;
-  const Sentences *s = worker->sentences;
-  const int64_t *before = worker->before;
+static int read_group(const Job *job, int64_t b0, int64_t b1) {
+  const Flat *f = job->flat;
+  const Sentences *s = job->sentences;
+  const int64_t *before = job->before;
   const int64_t n_chars = before[3 * b1] - before[3 * b0], step = f->step, wide = WIDE(step);
   const int64_t n_words = f->uses_words ? before[3 * b1 + 1] - before[3 * b0 + 1] : 0, n = n_chars + n_words;
   const int64_t ff_step = f->layers->ff_in.n_panels * PANEL, n_tags = f->output.n_panels * PANEL;
@@ -151,7 +151,7 @@ static int read_group(Worker *worker, int64_t b0, int64_t b1) {
           .starts = s->starts + before[3 * b + 1], .ends = s->ends + before[3 * b + 1],
           .chars = nodes + c * wide, .words = nodes + (n_chars + w) * wide,
           .to_chars = attended + c * step, .to_words = attended + (n_chars + w) * step,
-          .attention = worker->attention ? worker->attention + before[3 * b + 2] : NULL};
+          .attention = job->attention ? job->attention + before[3 * b + 2] : NULL};
       if (own.n_chars) failed |= attend(f, layer, &own, words_ask != 0);
     }
     for (int64_t i = 0; i < n_asking; i++) {
@@ -167,16 +167,16 @@ static int read_group(Worker *worker, int64_t b0, int64_t b1) {
            layer->ff_norm.bias);
     }
   }
-  product(&f->output, 0, f->output.n_panels, nodes, wide, n_chars, worker->emissions + before[3 * b0] * n_tags, n_tags,
+  product(&f->output, 0, f->output.n_panels, nodes, wide, n_chars, job->emissions + before[3 * b0] * n_tags, n_tags,
           PLAIN);
   free(memory);
   return failed;
 }
 
 static void *work(void *argument) {
-  Worker *worker = argument;
-  for (int64_t g; (g = atomic_fetch_add(worker->next, 1)) < worker->n_groups;)
-    worker->failed |= read_group(worker, worker->group[g], worker->group[g + 1]);
+  Job *job = argument;
+  for (int64_t g; (g = atomic_fetch_add(&job->next, 1)) < job->n_groups;)
+    job->failed |= read_group(job, job->group[g], job->group[g + 1]);
   return NULL;
 }
 
@@ -198,14 +198,10 @@ int flat_emissions(const Flat *flat, const Sentences *sentences, int64_t n_threa
   }
   group[n_groups] = B;
   if (!failed && B) {
-    const int64_t n_workers = usable_threads(n_threads, n_groups);
-    atomic_llong next = 0;
-    Worker workers[MAX_THREADS];
-    for (int64_t t = 0; t < n_workers; t++)
-      workers[t] = (Worker){.flat = flat, .sentences = sentences, .emissions = emissions, .attention = attention,
-                            .group = group, .before = before, .n_groups = n_groups, .next = &next};
-    in_threads(work, workers, sizeof(Worker), n_workers);
-    for (int64_t t = 0; t < n_workers; t++) failed |= workers[t].failed;
+    Job job = {.flat = flat, .sentences = sentences, .emissions = emissions, .attention = attention,
+               .group = group, .before = before, .n_groups = n_groups};
+    in_threads(work, &job, 0, usable_threads(n_threads, n_groups));
+    failed = job.failed;
   }
   free(before);
   return failed;

@@ -16,20 +16,20 @@ typedef struct { /* nothing */
 
 #if WIDTH == 16
 #define GROUP 2
+#else
+#define PAIRS
+#define GROUP 4
+#endif
 
-static inline TARGET Factors narrow(uint32_t *groups, const float *x, int64_t n, const Linear *linear) {
+static inline TARGET Factors narrow(void *groups, const float *x, int64_t n, const Linear *linear) {
   (void)linear;
-  for (int64_t k = 0; k < n; k += 2 * WIDTH) {
-    const int64_t left = n - k;
-    const __mmask16 low = (__mmask16)(left < WIDTH ? (1u << left) - 1 : 0xffff);
-    const __mmask16 high =
-        (__mmask16)(left < WIDTH ? 0 : left < 2 * WIDTH ? (1u << (left - WIDTH)) - 1 : 0xffff);
-    const __m512 a = _mm512_maskz_loadu_ps(low, x + k), b = _mm512_maskz_loadu_ps(high, x + k + WIDTH);
-    _mm512_storeu_si512(groups + k / GROUP, (__m512i)_mm512_cvtne2ps_pbh(b, a));
-  }
+  uint32_t *pairs = groups;
+  if (GROUP == 4 && (n + 1) / 2 % 2) pairs[(n + 1) / 2] = 0;
+  narrow_row(pairs, x, n);
   return (Factors){0};
 }
 
+#if WIDTH == 16
 static inline TARGET sums_t first_sums(const Factors *factors) {
   (void)factors;
   return (sums_t){0};
@@ -39,17 +39,6 @@ static inline TARGET sums_t add_group(sums_t sums, ints_t weights, ints_t groups
   return add_pairs(sums, weights, groups);
 }
 #else
-#define PAIRS
-#define GROUP 4
-
-static inline Factors narrow(void *groups, const float *x, int64_t n, const Linear *linear) {
-  (void)linear;
-  uint32_t *pairs = groups;
-  if ((n + 1) / 2 % 2) pairs[(n + 1) / 2] = 0;
-  narrow_row(pairs, x, n);
-  return (Factors){0};
-}
-
 static inline sums_t add_squares(sums_t sums, ints_t weights, ints_t groups) {
   return (sums_t)vbfmmlaq_f32((float32x4_t)sums, (bfloat16x8_t)groups, (bfloat16x8_t)weights);
 }
