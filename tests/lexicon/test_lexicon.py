@@ -7,6 +7,8 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from nanjing import MATCHES, TEXT, WORDS, matched
 
 from cige.errors import LexiconError
@@ -28,6 +30,26 @@ def test_all_overlapping_words_sorted(lexicon):
 def test_only_a_text_is_matched(lexicon, given, problem):
     with pytest.raises(TypeError, match=problem):
         lexicon.match(given)
+
+
+INVISIBLE_CHARS = "\u200b\u200c\u200d\u2060\ufeff\u00ad"
+
+
+@given(before=st.lists(st.text(INVISIBLE_CHARS, max_size=2), min_size=len(TEXT), max_size=len(TEXT)))
+def test_invisible_characters_within_words_do_not_matter(before):
+    lexicon = Lexicon.from_words(WORDS)
+    lexicon.add("京市")
+    text, places = "", []
+    for invisible, char in zip(before, TEXT, strict=True):
+        text += invisible
+        places.append(len(text))
+        text += char
+    expected = [[places[start], places[end - 1] + 1, word] for start, end, word in lexicon.match(TEXT).tolist()]
+    assert lexicon.match(text).tolist() == expected and len(expected) == len(MATCHES) + 1
+
+
+def test_an_invisible_character_does_not_divide_a_latin_word():
+    assert Lexicon.from_words(["AI", "BAIDU"]).match("BAI\u200bDU").tolist() == [[0, 6, 1]]
 
 
 def test_words_counts_and_ids(lexicon):

@@ -44,7 +44,7 @@ from cige.lexicon.word_blob import WordBlob
 from cige.lexicon.word_rules import DUPLICATE, reason_to_refuse
 from cige.text.counted import counted
 from cige.text.given import check_text
-from cige.text.normalize import normalize
+from cige.text.normalize import normalize, without_invisible
 
 _MANY = 100_000  # words of a call
 
@@ -286,7 +286,7 @@ class Lexicon:
         Raises:
             LexiconError: some words are not in the lexicon; the message lists them, and none is removed.
         """
-        wanted = list(dict.fromkeys(normalize(text) for text in texts_of_call(words)))
+        wanted = list(dict.fromkeys(without_invisible(normalize(text)) for text in texts_of_call(words)))
         with self._lock:
             unknown = [word for word in wanted if word not in self._snapshot]
             if unknown:

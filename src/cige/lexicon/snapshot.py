@@ -16,7 +16,7 @@ from cige.lexicon.rules import NO_RULES, Rules, find_rules
 from cige.lexicon.user_batch import UserBatch, triples, user_batch
 from cige.lexicon.user_store import UserStore
 from cige.lexicon.user_word import BLOCKING, MODES, UserWord
-from cige.text.normalize import fold_marks, normalize
+from cige.text.normalize import INVISIBLE, fold_marks, normalize, without_invisible
 
 T = TypeVar("T")
 
@@ -69,23 +69,22 @@ class LexiconSnapshot:
         """Every word of two or more characters in `text`, including overlapping ones but not blocked ones.
 
         No word begins or ends inside a run of Latin letters or of digits: AI is not found in BAIDU, nor 12 in 2012.
+        Invisible characters within a word do not matter, such as a zero-width space; its row extends over them.
 
         Returns:
             int32[n, 3], rows (start, end, word_id) sorted by start, end, id; half-open [start, end) in code points of
             `text`. A user word that is also a base word has two rows. Any str is accepted.
         """
         text = normalize(text)
-        rows = self._base.matcher.find_whole(text)
+        seen = without_invisible(text)
+        rows = self._base.matcher.find_whole(seen)
         if self.hidden:
             rows = rows[~np.isin(rows[:, 2], self._hidden_ids)]
-        if not self._user:
-            return rows
-        user_words = without_cut_runs(self._user.nodes(text), text)
-        if len(user_words):
+        if self._user and len(user_words := without_cut_runs(self._user.nodes(seen), seen)):
             user_words[:, 2] += self.n_base
             rows = np.concatenate([rows, user_words])
             rows = rows[np.lexsort(rows.T[::-1])]
-        return rows
+        return rows if len(seen) == len(text) else _in_text(rows, text)
 
     def rules(self, text: str) -> Rules:
         """Where the user's forced and blocked words are in `text`, in code points (see `find_rules`); immediate if
@@ -93,7 +92,11 @@ class LexiconSnapshot:
         if not self._user.has_rules:
             return NO_RULES
         text = normalize(text)
-        return find_rules(text, *self._user.rule_words(text))
+        seen = without_invisible(text)
+        rows, modes, labels = self._user.rule_words(seen)
+        rows[:, 2] = np.arange(len(rows))
+        rows = without_cut_runs(rows, seen)
+        return find_rules(rows if len(seen) == len(text) else _in_text(rows, text), modes, labels)
 
     def word(self, word_id: int) -> str:
         """The word with this id."""
@@ -115,7 +118,7 @@ class LexiconSnapshot:
         """Whether `word` is a base word that is not hidden, or a user word, including blocked ones."""
         if not isinstance(word, str):
             return False
-        word = normalize(word)
+        word = without_invisible(normalize(word))
         number = self._base.matcher.number(word)
         return (number is not None and number not in self.hidden) or word in self._user
 
@@ -179,6 +182,13 @@ class LexiconSnapshot:
     def _numbers(self, words: Iterable[str]) -> dict[str, int]:
         """The ids of those words that are base words."""
         return {word: number for word in words if (number := self._base.matcher.number(word)) is not None}
+
+
+def _in_text(rows: np.ndarray, text: str) -> np.ndarray:
+    """The rows (start, end, ...) of words in a text without its invisible characters, as rows of the text itself."""
+    places = np.array([place for place, char in enumerate(text) if char not in INVISIBLE], rows.dtype)
+    starts, ends = places[rows[:, 0]], places[rows[:, 1] - 1] + 1
+    return np.column_stack([starts, ends, rows[:, 2:]])
 
 
 def _with_marked(before: dict[str, list[int]], words: Mapping[str, int]) -> dict[str, list[int]]:

@@ -21,7 +21,7 @@ from cige.lexicon.packed_words import PackedWords
 from cige.lexicon.user_batch import UserBatch
 from cige.lexicon.user_word import BLOCKING, EVIDENCE, MODES, Mode, UserWord
 from cige.lexicon.word_blob import WordBlob
-from cige.text.normalize import fold_marks
+from cige.text.normalize import fold_marks, normalize_word
 
 _RATIO = 16  # a layer has at least so many times the words of the next one
 _MOST_CHANGED = 256  # words whose label or mode differs from that of their layer; more are written into layers
@@ -206,7 +206,7 @@ class UserStore:
         return UserWord(layer.words[number], *facts)
 
     def _place(self, word: str) -> int | None:
-        word = fold_marks(word)
+        word = normalize_word(word)
         for layer, begin in zip(self.layers, self._begins, strict=False):
             number = layer.words.number(word)
             if number is not None and not self._is_removed(begin + number):

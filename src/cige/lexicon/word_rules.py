@@ -13,12 +13,9 @@ CONTROL = "control character or line separator"
 UNENCODABLE = "character that cannot be encoded (U+FFFD or a lone surrogate)"
 WHITESPACE = "whitespace inside"
 EDGE = "whitespace at the edge"
-HIDDEN_EDGE = "invisible character at the edge"
 DUPLICATE = "duplicate"
 CONTRADICTION = "listed before with another label or mode"
 NOT_UTF8 = "not UTF-8"
-# Byte order marks and zero-width characters, which files that were joined or copied from a page have around words.
-INVISIBLE = "\ufeff\u200b\u200e\u200f\u2060"
 
 
 def reason_to_refuse(word: str, *, spaces: bool = False) -> str | None:

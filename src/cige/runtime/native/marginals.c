@@ -68,7 +68,7 @@ static int64_t rescale(double *row, int64_t n) {
 /* Whether the scores of a character are further apart than `limit`. */
 static int is_wide(const double *unary, int64_t n_tags, double top, double limit) {
   int is_below = 0;
-  for (int64_t i = 0; i < n_tags; i++) is_below |= unary[i] < top - limit && unary[i] > -INFINITY;
+  for (int64_t i = 0; i < n_tags; i++) is_below |= (unary[i] < top - limit) & (unary[i] > -INFINITY);
   return is_below;
 }
 
