@@ -99,7 +99,7 @@ def test_report_prints_totals_reasons_and_the_first_ten(tmp_path):
     report = read_words(write(tmp_path, "南京\n" + "市\n" * 15)).report
     text = str(report)
     assert "1 taken, 15 refused" in text
-    assert "15 x single character" in text
+    assert "15 x single character (characters are read without a list; to force or block one, give" in text
     assert "line 11: '市': single character" in text and "line 12:" not in text
     assert "... and 5 more" in text
 
