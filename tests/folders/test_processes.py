@@ -6,12 +6,14 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from pathlib import Path
 
 import inherited_path
 import pool_user
 import pytest
 
+from cige.errors import WordListWarning, show_warning
 from cige.folders.processes import process_pool
 
 SOON = 60.0
@@ -71,6 +73,17 @@ def test_an_error_ends_running_tasks_and_no_other_process(tmp_path):
     other.kill()
     other.join()
     assert is_alive
+
+
+@pytest.mark.parametrize("is_command", [True, False])
+def test_warnings_are_printed_as_those_of_the_program(monkeypatch, capfd, is_command):
+    with monkeypatch.context() as patched:
+        if is_command:
+            patched.setattr(warnings, "showwarning", show_warning)
+        with process_pool(1) as pool:
+            pool.submit(warnings.warn, "half of the words", WordListWarning).result(SOON)
+    err = capfd.readouterr().err
+    assert (err == "cige: half of the words\n") == is_command and "half of the words" in err
 
 
 def test_what_was_submitted_ends_before_the_block():

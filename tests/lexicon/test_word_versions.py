@@ -126,7 +126,9 @@ def test_the_commands(tmp_path, capsys):
     assert main(["lexicon", "publish", words(tmp_path, "贺兰沙葱", "铁"), folder, "--name", "4.txt"]) == 0
     out, err = capsys.readouterr()
     assert out == f"{folder}: 4.txt is current\n"
-    assert err.startswith(f"cige: {tmp_path}/words.txt (list): 1 taken, 1 refused\n  1 x single character (characters are")
+    assert err.startswith(
+        f"cige: {tmp_path}/words.txt (list): 1 taken, 1 refused\n  1 x single character (characters are"
+    )
     assert main(["lexicon", "publish", words(tmp_path, "铁"), folder, "--name", "5.txt"]) == 2
     assert "nothing was published" in (err := capsys.readouterr().err) and "line 1: '铁': single character" in err
     assert main(["lexicon", "use", folder, "3.txt"]) == 2

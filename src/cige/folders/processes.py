@@ -5,10 +5,13 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import warnings
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from threading import Thread
+
+from cige.errors import show_warning
 
 
 @contextmanager
@@ -19,9 +22,12 @@ def process_pool(n_processes: int) -> Iterator[ProcessPoolExecutor]:
     that run too, as if the machine had lost power. The same happens if Ctrl-C comes while the block waits for them at
     its end, or if this process is killed. A pool by itself goes on with what was submitted until nothing is left.
 
-    The processes are spawned, not forked: the caller may have threads (torch), which a fork would break.
+    The processes are spawned, not forked: the caller may have threads (torch), which a fork would break. They print
+    warnings as commands do if this one does.
     """
-    pool = ProcessPoolExecutor(n_processes, mp_context=multiprocessing.get_context("spawn"), initializer=_begin)
+    is_command = warnings.showwarning is show_warning
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(n_processes, mp_context=context, initializer=_begin, initargs=(is_command,))
     processes = pool._processes  # which the pool forgets when it is shut down
     # Before Python 3.11.5, a task that is being sent to a process that ended would be waited for without end.
     pool._call_queue.cancel_join_thread()  # type: ignore[attr-defined]
@@ -38,8 +44,10 @@ def process_pool(n_processes: int) -> Iterator[ProcessPoolExecutor]:
         raise
 
 
-def _begin() -> None:
+def _begin(is_command: bool) -> None:
     """Prepare a process of the pool: it leaves Ctrl-C, which a terminal sends to it too, to its parent."""
+    if is_command:
+        warnings.showwarning = show_warning
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     Thread(target=_end_with_parent, daemon=True).start()
 
