@@ -72,7 +72,7 @@ def atomic_folder(path: Path | str) -> Iterator[Path]:
 
 
 def undo_all() -> None:
-    """Take away what this process has begun to write, as if each block had failed; it must end then, whatever it does."""
+    """Take away what this process has begun to write, as if each block had failed; the process must end then."""
     for undo in list(_undo_of.values()):
         with suppress(OSError):
             undo()
