@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
@@ -15,7 +16,12 @@ from cige.data.sentence import Span, show_span
 from cige.data.text_files import error_context, has_surrogate, read_text
 from cige.errors import DataError
 from cige.json_text import JsonObject, to_json
+from cige.text.counted import counted
 from cige.text.visible import one_line
+
+
+class LeftOutWarning(UserWarning):
+    """A file has something that documents do not hold."""
 
 
 @dataclass(frozen=True)
@@ -156,6 +162,17 @@ def read_objects(path: Path, place: str, read: Callable[[JsonObject, int], Docum
         with error_context(f"{path}, {place} {number}"):
             documents.append(read(an_object(value), number))
     return documents
+
+
+def tell_relations(path: Path, n_documents: int) -> None:
+    """Warn if documents of a file have relations between entities, which are left out."""
+    if n_documents:
+        documents = counted(n_documents, "document")
+        warnings.warn(
+            f"{path}: the relations between entities in {documents} are left out; cige reads the entities alone",
+            LeftOutWarning,
+            stacklevel=2,
+        )
 
 
 def is_pair(value: Any) -> bool:

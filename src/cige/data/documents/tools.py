@@ -19,6 +19,7 @@ from cige.data.documents.document import (
     read_objects,
     read_spans,
     span_dicts,
+    tell_relations,
     text_of,
     without,
 )
@@ -34,14 +35,19 @@ _OF_DOCCANO = ("text", "data", "label", "labels", "entities")  # names that it u
 
 def read_doccano(path: Path, options: ReadingOptions) -> list[Document]:
     """Read JSON lines with "text" and "label" (or "labels"): [[start, end, label], ...]; or with "entities"."""
+    n_related = 0
 
     def read(record: JsonObject, number: int) -> Document:
+        nonlocal n_related
+        n_related += bool(record.get("relations"))
         key = next((key for key in ("label", "labels", "entities") if key in record), None)
         text = text_of(record, "text" if "text" in record else "data")
         spans = read_spans(record[key], text, keys=_DOCCANO) if key else ()
         return Document(text, spans, without(record, *_OF_DOCCANO, "relations"), key is not None, number)
 
-    return read_objects(path, "line", read)
+    documents = read_objects(path, "line", read)
+    tell_relations(path, n_related)
+    return documents
 
 
 def write_doccano(path: Path, documents: Iterable[Document]) -> None:
@@ -82,7 +88,17 @@ def read_label_studio(path: Path, options: ReadingOptions) -> list[Document]:
     A task without annotations has the spans of its first prediction, marked as suggested. Tasks without either, and
     tasks that the annotator skipped, are unlabelled.
     """
-    return read_objects(path, "task", _task)
+    n_related = 0
+
+    def read(record: JsonObject, number: int) -> Document:
+        nonlocal n_related
+        document = _task(record, number)
+        n_related += any(_has_relations(answer.get("result")) for answer in _objects(record, "annotations"))
+        return document
+
+    documents = read_objects(path, "task", read)
+    tell_relations(path, n_related)
+    return documents
 
 
 def write_label_studio(path: Path, documents: Iterable[Document]) -> None:
@@ -125,6 +141,10 @@ def _task(record: JsonObject, number: int) -> Document:
         return Document(text, (), meta, False, number)
     values = [one.get("value") for one in _objects(answers[0], "result") if one.get("type") == "labels"]
     return Document(text, _spans(values, text), meta, True, number, is_suggested)
+
+
+def _has_relations(result: Any) -> bool:
+    return isinstance(result, list) and any(isinstance(one, dict) and one.get("type") == "relation" for one in result)
 
 
 def _objects(record: JsonObject, key: str) -> list[JsonObject]:
