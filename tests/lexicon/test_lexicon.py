@@ -14,6 +14,7 @@ from nanjing import MATCHES, TEXT, WORDS, matched
 from cige.errors import LexiconError
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.report import WordListWarning
+from cige.lexicon.user_store import UserStore
 from cige.lexicon.user_word import UserWord
 from cige.text.normalize import normalize
 
@@ -279,6 +280,16 @@ def test_what_was_added_as_a_list_is_removed_as_a_list(lexicon, words):
     with pytest.raises(LexiconError, match="expected strings or UserWords, got int"):
         lexicon.remove([3])
     assert lexicon.user_words == ("南京大桥",)
+
+
+def test_many_words_are_not_looked_up_one_by_one_to_remove_them(monkeypatch):
+    lexicon = Lexicon.from_words(["南京"])
+    lexicon.add(words := [f"甲{number}" for number in range(50)])
+    one_by_one = []
+    monkeypatch.setattr(UserStore, "_place", lambda _, word: one_by_one.append(word))
+    lexicon.remove([*words[:40], *words[:3], "南京"])
+    assert list(lexicon.user_words) == words[40:] and lexicon.removed_words == ("南京",)
+    assert {*one_by_one} <= {"南京"}
 
 
 def test_removing_an_unknown_word_is_an_error_and_removes_nothing(lexicon):

@@ -21,7 +21,7 @@ from cige.lexicon.snapshot import LexiconSnapshot, UserEntries, UserTexts
 from cige.lexicon.storage import CHECKED_BYTES, new_folder, open_folder
 from cige.lexicon.user_batch import (
     UserBatch,
-    listed_words,
+    normalised,
     plain_strings,
     texts_of_call,
     triples,
@@ -286,11 +286,8 @@ class Lexicon:
         Raises:
             LexiconError: some words are not in the lexicon; the message lists them, and none is removed.
         """
-        wanted = list(dict.fromkeys(without_invisible(normalize(text)) for text in texts_of_call(words)))
+        wanted = normalised(texts_of_call(words), lambda text: without_invisible(normalize(text)))
         with self._lock:
-            unknown = [word for word in wanted if word not in self._snapshot]
-            if unknown:
-                raise LexiconError(f"cannot remove {listed_words(unknown)}: not in the lexicon")
             self._snapshot = self._snapshot.taken_back(wanted)
 
     def changed(self, changes: UserChanges) -> Lexicon:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import compress
 from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
@@ -13,7 +14,7 @@ from cige.errors import LexiconError
 from cige.lexicon.base_words import BaseWords
 from cige.lexicon.matcher import without_cut_runs
 from cige.lexicon.rules import NO_RULES, Rules, find_rules
-from cige.lexicon.user_batch import UserBatch, triples, user_batch
+from cige.lexicon.user_batch import UserBatch, listed_words, triples, user_batch
 from cige.lexicon.user_store import UserStore
 from cige.lexicon.user_word import BLOCKING, MODES, UserWord
 from cige.text.normalize import INVISIBLE, fold_marks, normalize, without_invisible
@@ -152,11 +153,16 @@ class LexiconSnapshot:
         return self._with(self._user.without(gone), hidden, numbers)
 
     def taken_back(self, words: Iterable[str]) -> LexiconSnapshot:
-        """A snapshot without `words` (normalised): what was added is as before it was added, and others are removed."""
-        gone = set(words)
-        numbers = {word: number for word, number in self._numbers(gone).items() if word not in self._user}
+        """A snapshot without `words` (normalised): what was added is as before it was added, and others are removed.
+        Raises a LexiconError that lists those that are not in the lexicon."""
+        gone = list(dict.fromkeys(words))
+        places = self._user.places(gone)
+        others = list(compress(gone, (places < 0).tolist()))
+        if unknown := [word for word in others if word not in self]:
+            raise LexiconError(f"cannot remove {listed_words(unknown)}: not in the lexicon")
+        numbers = self._numbers(others)
         hidden = self.hidden.union(numbers.values(), self._brought_back(gone))
-        return self._with(self._user.without(gone), hidden, numbers)
+        return self._with(self._user.without_places(places), hidden, numbers)
 
     def _with(self, user: UserStore, hidden: frozenset[int], removed: Mapping[str, int]) -> LexiconSnapshot:
         """A snapshot with these user words and hidden ids, and the base words `removed` (and their ids) removed too."""
