@@ -234,7 +234,7 @@ def _units(text: str) -> bytes:
 
 
 def learnable(spans: Sequence[Span], text: str, *, keep_outermost: bool, nested: bool) -> tuple[list[Span], list[Span]]:
-    """The spans that a model can learn from, and those that `without_overlaps` dropped, both sorted. Raises a DataError for
+    """The spans that a model can learn from, and those that `without_overlaps` dropped, sorted. Raises a DataError for
     overlapping spans unless `keep_outermost` or `nested`, and for discontinuous ones unless `nested`."""
     if nested:
         return sorted(set(spans)), []
