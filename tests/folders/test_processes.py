@@ -78,8 +78,7 @@ def test_an_error_ends_running_tasks_and_no_other_process(tmp_path):
 @pytest.mark.parametrize("is_command", [True, False])
 def test_warnings_are_printed_as_those_of_the_program(monkeypatch, capfd, is_command):
     with monkeypatch.context() as patched:
-        if is_command:
-            patched.setattr(warnings, "showwarning", show_warning)
+        patched.setattr(warnings, "showwarning", show_warning if is_command else print)
         with process_pool(1) as pool:
             pool.submit(warnings.warn, "half of the words", WordListWarning).result(SOON)
     err = capfd.readouterr().err

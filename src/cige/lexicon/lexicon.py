@@ -95,7 +95,8 @@ class Lexicon:
 
         report = ReportBuilder(source="words", format="words")
         taken: dict[str, int] = {}
-        for line, (word, count) in enumerate(zip(map(normalize, words), given, strict=True), start=1):
+        forms = (without_invisible(normalize(word)) for word in words)
+        for line, (word, count) in enumerate(zip(forms, given, strict=True), start=1):
             problem = reason_to_refuse(word, spaces=spaces) or (DUPLICATE if word in taken else None)
             if problem:
                 report.refuse(line, word, problem)
