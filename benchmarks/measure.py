@@ -19,7 +19,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from cige.folders.atomic import atomic_write
+from cige.folders.atomic import write_atomically
 from cige.folders.processes import process_pool
 from cige.json_text import to_json
 
@@ -148,7 +148,7 @@ def told(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 def write(result: Mapping[str, Any], path: str | Path | None) -> None:
     """Write a result as JSON, if a file was asked for; floats to four figures. An old file is replaced whole."""
     if path is not None:
-        atomic_write(path, to_json(_rounded(result), indent=1) + "\n")
+        write_atomically(path, to_json(_rounded(result), indent=1) + "\n")
 
 
 def earlier(path: Path | None) -> dict[str, Any]:

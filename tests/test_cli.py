@@ -5,6 +5,7 @@ import re
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from tiny import TEXT
@@ -30,6 +31,27 @@ def test_help_names_every_verb(run):
     assert code == 0 and all(f"  {verb} " in out for verb in VERBS)
     assert run("--help")[0] == 0
     assert run("--version")[1].strip()
+
+
+INTERRUPTED_IMPORT = """
+import sys
+
+class CtrlC:
+    def find_spec(self, name, path=None, target=None):
+        if name == "cige.cli":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, CtrlC())
+from cige.__main__ import main
+sys.exit(main())
+"""
+
+
+def test_ctrl_c_while_the_program_is_imported_is_no_traceback():
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED_IMPORT], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+    pyproject = Path(__file__).parents[1] / "pyproject.toml"
+    assert '[project.scripts]\ncige = "cige.__main__:main"\n' in pyproject.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("verb", VERBS)

@@ -155,6 +155,7 @@ def rules() -> dict[str, Any]:
         "width": _pairs(normalize.WIDTH),
         "simplified": _pairs(normalize.SIMPLIFIED | normalize.UNIFIED | normalize.SUBSCRIPTS),
         "marks": _pairs(normalize.MARKS),
+        "invisible": "".join(sorted(normalize.INVISIBLE)),
         "space": ranges(str.isspace),
         "spacer": ranges(lambda char: unicodedata.category(char) == "Zs"),
         "alphabetic": ranges(cells.is_alphabetic),

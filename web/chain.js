@@ -39,6 +39,7 @@ export class Chain {
       start: put(row(start)),
       end: put(row(end)),
       scores: put(scores),
+      spread: spreadOf([...start, ...all, ...end]),
       into: put(into),
       best: side(scores, scores),
       forward: side(scores.map(Math.exp), scores),
@@ -57,6 +58,12 @@ export class Chain {
       part: null,
     });
   }
+}
+
+// The greatest difference of scores that are not forbidden.
+function spreadOf(scores) {
+  const allowed = scores.filter((x) => x > -Infinity);
+  return Math.max(...allowed) - Math.min(...allowed);
 }
 
 // The structure Transitions: of each block of columns the rows with an allowed pair, and their numbers.

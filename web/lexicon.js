@@ -49,7 +49,8 @@ export class Lexicon {
 
   // The text by which a user's word is looked up, as normalize_word of cige.text.normalize.
   #ownText(word) {
-    return stringOf(this.rules.foldMarks(this.rules.normalize(codesOf(word))));
+    const { rules } = this;
+    return stringOf(rules.foldMarks(rules.normalize(codesOf(word))).filter((c) => !rules.invisible.has(c)));
   }
 
   // The number of a word of the base lexicon, or -1.
@@ -72,6 +73,13 @@ export class Lexicon {
 
   // The words over normalised code points, [start, end, id] sorted; ids from nBase on are places in `own`.
   match(codes, own) {
+    const places = [...codes.keys()].filter((k) => !this.rules.invisible.has(codes[k]));
+    const rows = this.#matchVisible(codes.filter((c) => !this.rules.invisible.has(c)), own);
+    return this.#withinBudget(rows.map(([start, end, id]) => [places[start], places[end - 1] + 1, id]), codes.length);
+  }
+
+  // The same in code points that are all visible, however many there are.
+  #matchVisible(codes, own) {
     const shown = new Set(own.map((word) => word.text)); // a removed word comes back with a user's, whatever its marks
     let rows = this.#walk(codes).filter(([, , id]) => !this.removed.has(id) || shown.has(this.removed.get(id)));
     const nBaseRows = rows.length;
@@ -82,7 +90,7 @@ export class Lexicon {
     });
     if (rows.length > nBaseRows) rows.sort((a, b) => a[0] - b[0] || a[1] - b[1] || a[2] - b[2]);
     const isCut = (place) => place > 0 && place < codes.length && kind(codes[place]) && kind(codes[place]) === kind(codes[place - 1]);
-    return this.#withinBudget(rows.filter(([start, end]) => !isCut(start) && !isCut(end)), codes.length);
+    return rows.filter(([start, end]) => !isCut(start) && !isCut(end));
   }
 
   // As lattice/lattice.py: a user's own words are kept first, then longer ones, then earlier ones.

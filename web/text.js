@@ -22,7 +22,7 @@ export class TextRules {
     this.closerOf = new Map(Object.entries(json.closer_of).map(([a, b]) => [code(a), code(b)]));
     this.openerOf = new Map([...this.closerOf].map(([a, b]) => [b, a]));
     this.halfWidth = folder(new Map(json.half_width));
-    for (const name of ["either", "kept_last", "line_breaks", "commas"]) this[name] = new Set(codesOf(json[name]));
+    for (const name of ["either", "kept_last", "line_breaks", "commas", "invisible"]) this[name] = new Set(codesOf(json[name]));
     this.comma = code(json.read_space_as);
     this.apart = code(json.set_apart_by);
     this.halfComma = new RegExp(json.half_comma, "gu");

@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TextIO
+from typing import Any
 
 from cige.commands.exit_codes import BAD_INPUT, BROKEN_PIPE, INTERRUPTED
-from cige.errors import CigeError
+from cige.errors import CigeError, show_warning
 from cige.extensions import extensions
 
 CORE_VERBS = {
@@ -65,7 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     argv = list(sys.argv[1:] if argv is None else argv)
     for stream in (sys.stdout, sys.stderr):
         _never_fail_to_encode(stream)
-    warnings.showwarning = _show_warning
+    warnings.showwarning = show_warning
     try:
         code = _run(argv)
         sys.stdout.flush()
@@ -175,19 +175,6 @@ def _words_of(error: OSError) -> str:
     if isinstance(error, PermissionError):
         return f"{path}: permission denied; give another path, or ask whoever owns it for access"
     return f"{path}: {error.strerror or error}"
-
-
-def _show_warning(
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,
-    lineno: int,
-    file: TextIO | None = None,
-    line: str | None = None,
-) -> None:
-    ours = category.__module__.startswith("cige")
-    text = f"cige: {message}\n" if ours else warnings.formatwarning(message, category, filename, lineno, line)
-    (file or sys.stderr).write(text)
 
 
 if __name__ == "__main__":

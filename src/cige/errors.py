@@ -1,5 +1,11 @@
 """Every error that cige raises on purpose, and a warning; each message says what was given and what to do."""
 
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import TextIO
+
 
 class CigeError(ValueError):
     """Base class of all errors that a user of cige can cause and fix.
@@ -34,3 +40,20 @@ class RecipeError(CigeError):
 
 class WordListWarning(UserWarning):
     """Words or lines of a list were not taken, or probably mean something else."""
+
+
+def show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """Print a warning as commands do: those of cige as one line of a user's, without a place in its code.
+
+    It takes the place of `warnings.showwarning`.
+    """
+    ours = category.__module__.startswith("cige")
+    text = f"cige: {message}\n" if ours else warnings.formatwarning(message, category, filename, lineno, line)
+    (file or sys.stderr).write(text)

@@ -3,6 +3,7 @@
 import json
 
 import tiny
+import tiny_grid
 
 from cige.data import Sentence, Span, write_sentences
 
@@ -37,6 +38,16 @@ def test_labels_are_mapped_and_an_unmapped_one_is_an_error(run, model, tmp_path)
     code, _, err = run(*argv, "--labels", "NR=PER,NS=LOC")
     assert code == 2 and "no label of the model for NT" in err
     assert run(*argv, "--labels", "NR=PER,NS=LOC,NT=COMPANY")[0] == 2
+
+
+def test_entities_with_gaps_are_scored_without_repair(run, tmp_path):
+    tiny_grid.model().save(tmp_path / "model")
+    gapped = Span(0, 5, "ORG", ((0, 1), (3, 5)))
+    write_sentences(tmp_path / "gapped.jsonl", [Sentence("李明在北京。", (gapped,))])
+    argv = ["evaluate", "--model", tmp_path / "model", "--data", tmp_path / "gapped.jsonl", "--json"]
+    code, _, err = run(*argv, "--repair")
+    assert code == 2 and "is discontinuous, which --repair leaves no room for; leave out --repair" in err
+    assert run(*argv)[0] == 0
 
 
 def test_a_type_that_the_data_never_has_is_told(run, model, tmp_path):

@@ -109,7 +109,10 @@ def test_a_list_that_is_not_there_is_said_to_be_a_file(name, tmp_path, capsys):
     assert "no such folder" in capsys.readouterr().err
 
 
-def test_kinds_that_the_list_lacks_are_named_with_their_file(folder, tmp_path, capsys):
-    (tmp_path / "more.tsv").write_text("原神\tGAME\n", encoding="utf-8")
-    assert main(["names", "add", str(tmp_path / "more.tsv"), "--to", str(folder), "--output", str(tmp_path / "o")]) == 2
-    assert "more.tsv: names of kind 'GAME'" in capsys.readouterr().err and not (tmp_path / "o").exists()
+@pytest.mark.parametrize(("verb", "of"), [("add", "--to"), ("replace", "--model")])
+def test_kinds_that_the_list_lacks_are_named_with_their_file_and_line(verb, of, folder, tmp_path, capsys):
+    (tmp_path / "more.tsv").write_text("北京\tLOC\n原神\tGAME\n", encoding="utf-8")
+    assert main(["names", verb, str(tmp_path / "more.tsv"), of, str(folder), "--output", str(tmp_path / "o")]) == 2
+    shown = capsys.readouterr().err
+    assert shown.startswith(f"cige: {tmp_path / 'more.tsv'}, line 2: kind 'GAME'; the model knows ")
+    assert not (tmp_path / "o").exists()

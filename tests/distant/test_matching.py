@@ -29,6 +29,10 @@ def test_words_of_several_lists_and_normalisation() -> None:
     ]
 
 
+def test_a_listed_word_with_an_invisible_character_in_the_text() -> None:
+    assert found("纯棉上\u200b衣", P=["上衣"]) == [("上\u200b衣", ("P",))]
+
+
 def test_nothing_is_found_inside_latin_words_and_numbers() -> None:
     assert found("brandnew2017款", B=["brand", "201"]) == []
 

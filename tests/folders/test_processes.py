@@ -6,12 +6,14 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from pathlib import Path
 
 import inherited_path
 import pool_user
 import pytest
 
+from cige.errors import WordListWarning, show_warning
 from cige.folders.processes import process_pool
 
 SOON = 60.0
@@ -66,11 +68,21 @@ def test_an_error_ends_running_tasks_and_no_other_process(tmp_path):
         wait_for(lambda: begun(tmp_path, 0) and begun(tmp_path, 1))
         raise ValueError("of the block")
     assert not any(is_running(int(begun(tmp_path, number))) for number in (0, 1))
-    assert not begun(tmp_path, 2)
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["task-0", "task-1"], "and no half of a file or folder"
     is_alive = other.is_alive()
     other.kill()
     other.join()
     assert is_alive
+
+
+@pytest.mark.parametrize("is_command", [True, False])
+def test_warnings_are_printed_as_those_of_the_program(monkeypatch, capfd, is_command):
+    with monkeypatch.context() as patched:
+        patched.setattr(warnings, "showwarning", show_warning if is_command else print)
+        with process_pool(1) as pool:
+            pool.submit(warnings.warn, "half of the words", WordListWarning).result(SOON)
+    err = capfd.readouterr().err
+    assert (err == "cige: half of the words\n") == is_command and "half of the words" in err
 
 
 def test_what_was_submitted_ends_before_the_block():

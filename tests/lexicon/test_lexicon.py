@@ -7,11 +7,14 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from nanjing import MATCHES, TEXT, WORDS, matched
 
 from cige.errors import LexiconError
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.report import WordListWarning
+from cige.lexicon.user_store import UserStore
 from cige.lexicon.user_word import UserWord
 from cige.text.normalize import normalize
 
@@ -28,6 +31,26 @@ def test_all_overlapping_words_sorted(lexicon):
 def test_only_a_text_is_matched(lexicon, given, problem):
     with pytest.raises(TypeError, match=problem):
         lexicon.match(given)
+
+
+INVISIBLE_CHARS = "\u200b\u200c\u200d\u2060\ufeff\u00ad"
+
+
+@given(before=st.lists(st.text(INVISIBLE_CHARS, max_size=2), min_size=len(TEXT), max_size=len(TEXT)))
+def test_invisible_characters_within_words_do_not_matter(before):
+    lexicon = Lexicon.from_words(WORDS)
+    lexicon.add("京市")
+    text, places = "", []
+    for invisible, char in zip(before, TEXT, strict=True):
+        text += invisible
+        places.append(len(text))
+        text += char
+    expected = [[places[start], places[end - 1] + 1, word] for start, end, word in lexicon.match(TEXT).tolist()]
+    assert lexicon.match(text).tolist() == expected and len(expected) == len(MATCHES) + 1
+
+
+def test_an_invisible_character_does_not_divide_a_latin_word():
+    assert Lexicon.from_words(["AI", "BAIDU"]).match("BAI\u200bDU").tolist() == [[0, 6, 1]]
 
 
 def test_words_counts_and_ids(lexicon):
@@ -257,6 +280,16 @@ def test_what_was_added_as_a_list_is_removed_as_a_list(lexicon, words):
     with pytest.raises(LexiconError, match="expected strings or UserWords, got int"):
         lexicon.remove([3])
     assert lexicon.user_words == ("南京大桥",)
+
+
+def test_many_words_are_not_looked_up_one_by_one_to_remove_them(monkeypatch):
+    lexicon = Lexicon.from_words(["南京"])
+    lexicon.add(words := [f"甲{number}" for number in range(50)])
+    one_by_one = []
+    monkeypatch.setattr(UserStore, "_place", lambda _, word: one_by_one.append(word))
+    lexicon.remove([*words[:40], *words[:3], "南京"])
+    assert list(lexicon.user_words) == words[40:] and lexicon.removed_words == ("南京",)
+    assert {*one_by_one} <= {"南京"}
 
 
 def test_removing_an_unknown_word_is_an_error_and_removes_nothing(lexicon):

@@ -45,6 +45,12 @@ def test_of_forced_words_that_overlap_the_longest_holds(force, text, found):
     assert places(book(force=force).find(text)) == found
 
 
+def test_invisible_characters_within_words_do_not_matter():
+    rules = book(force=["天津大学"], block=["长江"], mode="block").find("天津大\u200b学在长\u00ad江")
+    assert places(rules) == [(0, 5)]
+    assert {(6, 7), (6, 9), (8, 9)} <= {*rules.blocked}
+
+
 def test_blocked_stretches_are_those_beside_forced_ones():
     rules = book(force=["天津大学"], block=["天津", "学", "大"]).find("天津的天津大学大")
     assert places(rules) == [(3, 7)]

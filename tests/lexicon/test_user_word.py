@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cige.errors import LexiconError
+from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.user_word import (
     BAD_LABEL,
     BLOCKED_LABEL,
@@ -106,8 +107,13 @@ def test_labels_of_older_versions_are_still_read(label):
         UserChanges.from_dict(saved | {"labels": {"贺兰草": "*"}}, source="user.json")
 
 
-def test_a_word_with_an_invisible_character_at_its_edge_is_refused_but_a_saved_one_is_read():
-    for text in ("\ufeff贺兰草", "贺兰草\u200b", "\u200e贺兰草"):
-        assert reason_to_refuse_user_word(UserWord(text)) == "invisible character at the edge"
-        assert reason_to_refuse_user_word(UserWord(text), was_saved=True) is None
-    assert reason_to_refuse_user_word(UserWord("👨\u200d👩")) is None
+@pytest.mark.parametrize("text", ["\ufeff贺兰草", "贺兰草\u200b", "\u200e贺兰草", "贺\u00ad兰草"])
+def test_invisible_characters_are_taken_out_of_words_and_saved_ones(text):
+    lexicon = Lexicon.from_words([])
+    lexicon.add(text)
+    saved = UserChanges.from_dict({"added": [text], "removed": []}, source="user.json")
+    for own in (lexicon, Lexicon.from_words([]).changed(saved)):
+        assert list(own.user_words) == ["贺兰草"]
+        assert text in own and "贺兰草" in own
+        own.remove(text)
+        assert not own.user_words

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -46,6 +47,18 @@ def test_what_is_refused_changes_nothing(tmp_path):
         with pytest.raises(LexiconError, match=r"there are 1\.txt"):
             versions.use(name)
     assert versions.names() == ["1.txt"] and versions.current() == "1.txt"
+
+
+def test_an_emptied_version_is_refused_and_may_be_published_again(tmp_path):
+    versions = WordVersions(tmp_path / "names")
+    versions.publish(words(tmp_path, "张桂梅"), "1.txt")
+    versions.publish(words(tmp_path, "贺兰草"), "2.txt")
+    versions.path("2.txt").write_bytes(b"")
+    for asked in (lambda: word_file(versions.folder), lambda: versions.use("2.txt")):
+        with pytest.raises(LexiconError, match=r"2\.txt: emptied since it was published; publish it again"):
+            asked()
+    versions.publish(words(tmp_path, "贺兰草"), "2.txt")
+    assert Path(word_file(versions.folder)).read_text(encoding="utf-8").split() == ["贺兰草"]
 
 
 def test_a_name_that_an_editor_wrote(tmp_path):
@@ -126,7 +139,9 @@ def test_the_commands(tmp_path, capsys):
     assert main(["lexicon", "publish", words(tmp_path, "贺兰沙葱", "铁"), folder, "--name", "4.txt"]) == 0
     out, err = capsys.readouterr()
     assert out == f"{folder}: 4.txt is current\n"
-    assert err.startswith(f"cige: {tmp_path}/words.txt (list): 1 taken, 1 refused\n  1 x single character\n")
+    assert err.startswith(
+        f"cige: {tmp_path}/words.txt (list): 1 taken, 1 refused\n  1 x single character (characters are"
+    )
     assert main(["lexicon", "publish", words(tmp_path, "铁"), folder, "--name", "5.txt"]) == 2
     assert "nothing was published" in (err := capsys.readouterr().err) and "line 1: '铁': single character" in err
     assert main(["lexicon", "use", folder, "3.txt"]) == 2

@@ -34,7 +34,7 @@ def chains(rng: np.random.Generator, n_labels: int, scheme: str, *, constrained:
     scheme=st.sampled_from(["BMES", "BIOES", "BIO"]),
     constrained=st.booleans(),
     lengths=st.lists(st.integers(0, 30), min_size=1, max_size=5),
-    height=st.sampled_from([0.1, 3.0, 60.0]),
+    height=st.sampled_from([0.1, 3.0, 60.0, 2000.0]),
     share_closed=st.sampled_from([0.0, 0.1, 0.5, 1.0]),
     limit=st.sampled_from([None, 1, 3]),
 )
@@ -76,7 +76,7 @@ def test_the_chain_is_that_of_numpy(seed, n_labels, scheme, constrained, lengths
     scheme=st.sampled_from(["BMES", "BIOES", "BIO"]),
     constrained=st.booleans(),
     lengths=st.lists(st.integers(0, 12), min_size=1, max_size=4),
-    height=st.sampled_from([0.1, 3.0, 60.0]),
+    height=st.sampled_from([0.1, 3.0, 60.0, 2000.0]),
     n_families=st.integers(1, 3),
     threshold=st.sampled_from([1e-6, 0.01, 0.4]),
     limit=st.sampled_from([None, 2]),

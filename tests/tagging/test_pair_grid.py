@@ -69,6 +69,23 @@ def test_marks_at_the_edges_of_spans_are_taken_off(threshold):
     assert [(span.start, span.end) for span in found] == [(3, 5)]
 
 
+@pytest.mark.parametrize("scored", ["spans", "relations"])
+@pytest.mark.parametrize(
+    ("closed", "rules", "end"), [((), Rules(), 6), (((5, 6),), Rules(), 5), ((), Rules(blocked=((4, 6),)), 5)]
+)
+def test_a_bracket_whose_counterpart_is_inside_is_added(scored, closed, rules, end):
+    text, reach = "甲（乙丙丁）", 6
+    if scored == "spans":
+        scores = np.full((1, 6, 6, 2), -9.0)
+        scores[0, 0, 4, 0] = scores[0, 2, 2, 1] = 2.0  # 甲（乙丙丁 and 乙丙丁
+    else:
+        scores = relations(range(5))
+        scores[0, 4, 2 - 4 + reach, N_RELATIONS + 1] = 3
+    ruled = replace(lattice(text), closed=closed, rules=rules)
+    (found,) = decode_grid(grid_of(scored), scores, [ruled], Selection({"X": "X", "Y": "Y"}, nested=True))
+    assert [(span.start, span.end, span.label) for span in found] == [(0, end, "X"), (2, 5, "Y")]
+
+
 def test_marks_at_the_edges_of_entities_with_gaps_are_taken_off():
     reach, text = 6, "头，和背部痛。"
     scores = np.full((1, len(text), 2 * reach + 1, N_RELATIONS + 2), -40.0)

@@ -47,7 +47,8 @@ def test_what_is_closed(text, expected):
 @pytest.mark.parametrize(
     "text",
     ["Bank of China", "AT&T Inc.", "京东JD.com", "AC/DC", "C罗3:0", "2021/05/06", "Fatih_Tekke", "<红楼梦>",
-     "<The Beatles>", "3^2*4", "A@B", "AlphaGo/AlphaZero", "陶\ufffd某", "No.1", "iPhone 15 Pro", f'<p a="{LONG}李明'],
+     "<The Beatles>", "3^2*4", "A@B", "AlphaGo/AlphaZero", "陶\ufffd某", "No.1", "iPhone 15 Pro", f'<p a="{LONG}李明',
+     "北\u200d京大学"],
 )  # fmt: skip
 def test_what_is_open(text):
     assert closed_stretches(text) == []

@@ -107,6 +107,7 @@ def test_marks_of_words_are_folded_once_and_stay_as_they_are_in_texts(text: str)
         ("iPhone\u00a017\u2009Pro\u202fMax", "iPhone 17 Pro Max"),
         ("埃隆•马斯克", "埃隆·马斯克"),
         ("黑神话：悟空", "黑神话:悟空"),
+        ("北\u200b京\u00ad大\u200d学\ufeff", "北京大学"),
     ],
 )
 def test_the_form_of_a_users_word(word: str, expected: str) -> None:

@@ -21,6 +21,7 @@ const memory = {
 const rules = {
   normalize: (codes) => codes,
   foldMarks: (codes) => codes.map((c) => (c === 0xff1a ? 58 : c)),
+  invisible: new Set([0x200b]),
   isSpace: (code) => code === 32,
   json: { max_word_chars: 64, max_words_per_char: 8 },
 };

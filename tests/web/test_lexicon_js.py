@@ -31,6 +31,14 @@ def test_words_that_differ_by_marks_are_one_word():
     assert json.loads(done.stdout) == [[["黑神话:悟空", None]], [["黑神话:悟空", "GAME"]]]
 
 
+def test_invisible_characters_within_words_do_not_matter():
+    for text in ("在甲\u200b：乙", "\u200b甲：\u200b乙\u200b"):
+        command = [NODE, Path(__file__).with_name("lexicon.mjs"), WEB / "lexicon.js", text]
+        done = subprocess.run(command, input=json.dumps([["甲\u200b:乙\u200b"]]), capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout) == [[0, 1]]
+
+
 def test_a_removed_word_comes_back_with_the_users_word_whatever_its_marks():
     command = [NODE, Path(__file__).with_name("lexicon.mjs"), WEB / "lexicon.js", "在甲：乙"]
     calls = [["丙丁"], ["甲：乙"], ["甲:乙"]]

@@ -91,8 +91,8 @@ def _tell_confirmed(documents: Sequence[Document], format: str) -> None:
 
 def _without_overlaps(document: Document, file: str, number: int) -> Document:
     """The document with the outermost of overlapping entities; the others are listed on standard error."""
-    from cige.data.jsonl import outermost, repairs_of
+    from cige.data.jsonl import repairs_of, without_overlaps
 
-    spans, dropped = outermost(document.spans)
+    spans, dropped = without_overlaps(document.spans)
     tell_repairs(file, repairs_of(dropped, document.text, document.line or number))
     return replace(document, spans=tuple(spans))

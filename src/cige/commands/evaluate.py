@@ -81,6 +81,23 @@ def read_label_map(args: argparse.Namespace, sentences: Sequence[Sentence], path
     return labels
 
 
+def _read(path: str, args: argparse.Namespace, *, nested: bool) -> Sequence[Sentence]:
+    """The sentences of a file for a model of `nested` entities or another one; with --repair, none are nested."""
+    from cige.data import read_sentences
+    from cige.data.jsonl import NO_GAPS
+    from cige.errors import DataError
+
+    try:
+        return read_sentences(path, repair=args.repair, nested=nested and not args.repair)
+    except DataError as reason:
+        if not (nested and args.repair and NO_GAPS in str(reason)):
+            raise
+        message = str(reason).replace(
+            NO_GAPS, "is discontinuous, which --repair leaves no room for; leave out --repair"
+        )
+        raise DataError(message) from None
+
+
 def run(args: argparse.Namespace) -> None:
     from cige.data import read_sentences
     from cige.data.documents.document import json_text
@@ -92,10 +109,9 @@ def run(args: argparse.Namespace) -> None:
         if not Path(path).exists():
             read_sentences(path)  # raises the error before a model is loaded
     ner = load_finder(args.model, args)
-    nested = ner.label_facts.nested and not args.repair
-    sentences = read_sentences(args.data, repair=args.repair, nested=nested)
+    sentences = _read(args.data, args, nested=ner.label_facts.nested)
     labels = read_label_map(args, sentences, args.data)
-    train = read_sentences(args.train, repair=args.repair, nested=nested) if args.train else None
+    train = _read(args.train, args, nested=ner.label_facts.nested) if args.train else None
     check_labels(ner, sentences, labels, args.data, types=args.types, word_labels=ner.word_labels)
     options = {} if args.types == "fine" else {"types": args.types}
     options |= {"data_labels_only": args.data_labels_only, "batch_size": args.batch_size}

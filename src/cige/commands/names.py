@@ -89,7 +89,7 @@ def run_add(args: argparse.Namespace) -> None:
     from cige.lexicon.names_list import NamesList, merged
 
     first = _names_of(args.to)
-    lists = [_of_known_kinds(NamesList.read(path), first.all_kinds, path) for path in args.files]
+    lists = [_of_known_kinds(NamesList.read(path), first.all_kinds) for path in args.files]
     names = merged([first, *lists], version=args.version or first.version, date=args.date or first.date)
     names.write(args.output)
     print(f"{args.output}: {len(names):,} names, {len(names) - len(first):,} of them new")
@@ -98,20 +98,18 @@ def run_add(args: argparse.Namespace) -> None:
             print(listed.report)
 
 
-def _of_known_kinds(names: NamesList, known: Sequence[str], path: str) -> NamesList:
+def _of_known_kinds(names: NamesList, known: Sequence[str]) -> NamesList:
     """The list with the kinds of another one, so that MEDICINE counts as its MEDICINE/curated."""
-    from cige.data.names_of_model import known_kind
+    from cige.data.names_of_model import known_kinds
 
-    try:
-        kind_of = {kind: known_kind(kind, known) for kind in names.all_kinds}
-    except LexiconError as reason:
-        raise LexiconError(f"{path}: {reason}") from None
+    kind_of = known_kinds(names, known)
     return replace(names, kinds={name: tuple(kind_of[kind] for kind in kinds) for name, kinds in names.kinds.items()})
 
 
 def run_replace(args: argparse.Namespace) -> None:
     """Copy a model whose words are those of another list, with its weights as they are."""
     from cige.data.model_words import LEXICON, VOCABULARY, load_words, save_words
+    from cige.data.names_of_model import UnknownKind
     from cige.folders.hub import model_folder
     from cige.folders.kinds import TAGGER
     from cige.folders.manifest import MANIFEST, entry_of, read_manifest, saving
@@ -123,6 +121,8 @@ def run_replace(args: argparse.Namespace) -> None:
     facts = read_manifest(folder, kind=TAGGER, version=1, error=ModelError, check_contents=True)
     try:
         vocabulary, lexicon = load_words(folder, facts, names)
+    except UnknownKind:
+        raise
     except LexiconError as reason:
         raise LexiconError(f"{folder}: {reason}") from None
     with saving(Path(args.output), TAGGER) as aside:

@@ -228,19 +228,19 @@ def _units(text: str) -> bytes:
 
 
 def learnable(spans: Sequence[Span], text: str, *, keep_outermost: bool, nested: bool) -> tuple[list[Span], list[Span]]:
-    """The spans that a model can learn from, and those that `outermost` dropped, both sorted. Raises a DataError for
+    """The spans that a model can learn from, and those that `without_overlaps` dropped, sorted. Raises a DataError for
     overlapping spans unless `keep_outermost` or `nested`, and for discontinuous ones unless `nested`."""
     if nested:
         return sorted(set(spans)), []
     if broken := [span for span in spans if span.parts]:
         raise DataError(f"{show_span(broken[0], text)} {NO_GAPS}")
-    outer, dropped = outermost(list(dict.fromkeys(spans)))  # an entity that is listed twice is one
+    outer, dropped = without_overlaps(list(dict.fromkeys(spans)))  # an entity that is listed twice is one
     if dropped and not keep_outermost:
         raise DataError(f"{show_span(dropped[0], text)} overlaps another entity; {NO_OVERLAPS}")
     return outer, dropped
 
 
-def outermost(spans: Sequence[Span]) -> tuple[list[Span], list[Span]]:
+def without_overlaps(spans: Sequence[Span]) -> tuple[list[Span], list[Span]]:
     """Keep the one with the most characters (then the first) of overlapping spans; characters in gaps do not count.
     Returns (kept, dropped), both sorted."""
     kept: list[Span] = []
@@ -251,7 +251,7 @@ def outermost(spans: Sequence[Span]) -> tuple[list[Span], list[Span]]:
 
 
 def repairs_of(dropped: Iterable[Span], text: str, line: int) -> list[Repair]:
-    """A repair for each span of a text that `outermost` dropped."""
+    """A repair for each span of a text that `without_overlaps` dropped."""
     return [Repair(line, f"{show_span(span, text)} overlapped a longer entity") for span in dropped]
 
 

@@ -39,13 +39,12 @@ def with_names(vocabulary: Vocabulary, lexicon: Lexicon, names: NamesList) -> tu
     """The words of a model with another list of names; the user words of `lexicon` are kept.
 
     A kind that the model does not know, such as MEDICINE or MEDICINE/hospital, is read as MEDICINE/curated, or as the
-    first kind of its type if there is no such list. Raises a LexiconError if the model has no list of names, the list
-    has a kind of a type that the model has no list of, or a list that was made in memory has a name that cannot be one.
+    first kind of its type if there is no such list. Raises a LexiconError if the model has no list of names, or a list
+    that was made in memory has a name that cannot be one, and UnknownKind as `known_kinds` does.
     """
     old_groups = _groups(vocabulary)
     bit_of = {kind: 1 << number for number, kind in enumerate(vocabulary.gazetteers, start=_FIRST_KIND)}
-    for kind in names.all_kinds:
-        bit_of.setdefault(kind, bit_of[known_kind(kind, vocabulary.gazetteers)])
+    bit_of |= {kind: bit_of[known] for kind, known in known_kinds(names, vocabulary.gazetteers).items()}
     stays = (old_groups & 1).astype(bool) | (vocabulary.word_rows != UNK)
     old = list(compress(lexicon, stays.tolist()))
     known = set(old)
@@ -72,15 +71,21 @@ def with_names(vocabulary: Vocabulary, lexicon: Lexicon, names: NamesList) -> tu
     return changed, words.changed(changes)
 
 
-def known_kind(kind: str, known: Sequence[str]) -> str:
-    """The kind itself if it is one of `known`, and otherwise the curated or first kind of its type. Raises a
-    LexiconError if there is none of this type."""
-    if kind in known:
-        return kind
+class UnknownKind(LexiconError):
+    """A list of names has a kind of a type that a model has no list of; the message begins with its file and line."""
+
+
+def known_kinds(names: NamesList, known: Sequence[str]) -> dict[str, str]:
+    """Each kind of a list: itself if it is one of `known`, and otherwise the curated or first kind of its type. Raises
+    UnknownKind if there is none of this type."""
+    return {kind: kind if kind in known else _of_same_type(kind, known, names) for kind in names.all_kinds}
+
+
+def _of_same_type(kind: str, known: Sequence[str], names: NamesList) -> str:
     type_ = kind.partition("/")[0]
     of_type = [other for other in known if other.partition("/")[0] == type_]
     if not of_type:
-        raise LexiconError(f"names of kind {kind!r}; the model knows {', '.join(known)}")
+        raise UnknownKind(f"{names.places.get(kind, 'names')}: kind {kind!r}; the model knows {', '.join(known)}")
     return next((other for other in of_type if other == f"{type_}/{_BEST_LIST}"), of_type[0])
 
 

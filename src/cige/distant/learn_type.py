@@ -35,7 +35,7 @@ from cige.engine.run_folder import RECIPE, refuse_foreign
 from cige.entities.entity import Entity
 from cige.entities.label_facts import LabelFacts, learn_max_lengths
 from cige.errors import DataError, LexiconError, ModelError, RecipeError
-from cige.folders.atomic import atomic_write
+from cige.folders.atomic import write_atomically
 from cige.folders.in_use import in_use, is_main_process
 from cige.json_text import to_json
 from cige.lexicon.user_word import RESERVED_LABELS
@@ -295,7 +295,7 @@ def _with_sentences(
     }
     content = to_json({"parents": dict(base.label_facts.parents), "sources": {_SOURCE: facts}}, indent=1)
     types = folder.absolute() / f"types-{_digest(content)}.json"
-    atomic_write(types, content)
+    write_atomically(types, content)
     n_held_out = min(_MAX_HELD_OUT, max(1, len(sentences) // 20))
     source = SourceConfig(train=str(path), n_held_out=n_held_out)
     return replace(recipe, data=replace(recipe.data, types=str(types), sources={_SOURCE: source}))

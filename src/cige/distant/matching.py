@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from cige.lexicon.snapshot import LexiconSnapshot
 from cige.lexicon.user_word import UserWord
-from cige.text.normalize import fold_marks, normalize, normalize_word
+from cige.text.normalize import normalize, normalize_word
 
 _RUN = re.compile("[A-Za-z]+|[0-9]+")
 _SINGLE = 1.5  # the cost of a single character, relative to 1 for a word
@@ -56,7 +56,7 @@ class ListMatcher:
         text = normalize(text)
         places = {(start, end) for start, end, _ in self._snapshot.match(text).tolist()}
         places |= {run.span() for run in _RUN.finditer(text)}
-        listed = {place: names for place in places if (names := self._names.get(fold_marks(text[slice(*place)])))}
+        listed = {place: names for place in places if (names := self._names.get(normalize_word(text[slice(*place)])))}
         return [
             TextWord(start, end, text[start:end], listed.get((start, end), ()))
             for start, end in fewest_words(len(text), places, listed)

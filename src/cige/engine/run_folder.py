@@ -14,7 +14,7 @@ from cige.engine.devices import is_restart
 from cige.engine.history import Record
 from cige.engine.progress import CURVES
 from cige.errors import CigeError, RecipeError
-from cige.folders.atomic import atomic_write
+from cige.folders.atomic import write_atomically
 from cige.folders.hub import RUN_MODEL
 from cige.json_text import to_json
 from cige.recipes.recipe_file import dump_yaml, flat
@@ -72,7 +72,7 @@ def claim(folder: Path, recipe: Any, *, seed: int, resume: bool, load: Callable[
         (folder / name).unlink(missing_ok=True)
     for made in (MODEL, SHORT_MODEL, CURVES):
         shutil.rmtree(folder / made, ignore_errors=True)
-    atomic_write(path, f"{_SEED}{seed}\n{dump_yaml(recipe)}")
+    write_atomically(path, f"{_SEED}{seed}\n{dump_yaml(recipe)}")
 
 
 def refuse_foreign(folder: Path, *, files_of_run: Collection[str] = ()) -> None:
@@ -116,7 +116,7 @@ def write_result(result: RunResult) -> None:
     """Write the result of a finished run with its records, and delete what only an unfinished run needs."""
     folder, records = result.folder, [asdict(record) for record in result.history]
     with reporting_write_errors(folder):
-        atomic_write(folder / RESULT, to_json(result_values(result) | {"history": records}, indent=1))
+        write_atomically(folder / RESULT, to_json(result_values(result) | {"history": records}, indent=1))
     discard_checkpoints(folder)
     (folder / BEST).unlink(missing_ok=True)
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
+
+_undo_of: dict[Path, Callable[[], None]] = {}  # what is being written -> what takes it away
 
 
 @contextmanager
@@ -32,20 +35,12 @@ def atomic_file(path: Path | str) -> Iterator[Path]:
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
     os.close(handle)
     aside = Path(name)
-    try:
+    with _undone(aside, partial(aside.unlink, missing_ok=True)):
         yield aside
         _sync(aside)
         _take_access(aside, path, 0o666)
         os.replace(aside, path)
         _sync(path.parent)
-    finally:
-        aside.unlink(missing_ok=True)
-
-
-def atomic_write(path: Path | str, text: str) -> None:
-    """Write a text file in UTF-8, as `atomic_file` does."""
-    with atomic_file(path) as aside:
-        aside.write_text(text, encoding="utf-8")
 
 
 def write_atomically(path: Path | str, text: str) -> None:
@@ -61,7 +56,6 @@ def atomic_folder(path: Path | str) -> Iterator[Path]:
     A folder that is replaced keeps its own group and permissions as in `atomic_file`; the files in it are new. Raises
     an OSError if `path` is a file, or writing failed.
     """
-    import shutil
     import tempfile
 
     path = Path(path)
@@ -70,7 +64,7 @@ def atomic_folder(path: Path | str) -> Iterator[Path]:
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent))
     old = aside.with_suffix(".old")
-    try:
+    with _undone(aside, partial(_clear, path, aside, old)):
         yield aside
         for file in aside.rglob("*"):
             if file.is_file():
@@ -81,16 +75,39 @@ def atomic_folder(path: Path | str) -> Iterator[Path]:
             os.replace(path, old)
         os.replace(aside, path)
         _sync(path.parent)
+
+
+def undo_all() -> None:
+    """Take away what this process has begun to write, as if each block had failed; the process must end then."""
+    for undo in list(_undo_of.values()):
+        with suppress(OSError):
+            undo()
+
+
+@contextmanager
+def _undone(aside: Path, undo: Callable[[], None]) -> Iterator[None]:
+    """Call `undo` after the block, which leaves what has taken its place already."""
+    _undo_of[aside] = undo
+    try:
+        yield
     finally:
-        if is_there(old) and not is_there(path):
-            os.replace(old, path)  # interrupted: restore the old folder
-        shutil.rmtree(aside, ignore_errors=True)
-        if old.is_symlink():
-            old.unlink()
-        elif old.is_dir():
-            with suppress(OSError):
-                old.chmod(stat.S_IRWXU)  # a folder that could not be written to cannot be emptied
-            shutil.rmtree(old, ignore_errors=True)
+        undo()
+        del _undo_of[aside]
+
+
+def _clear(path: Path, aside: Path, old: Path) -> None:
+    """Remove what replacing a folder has left beside it; if it was interrupted, the old folder comes back."""
+    import shutil
+
+    if is_there(old) and not is_there(path):
+        os.replace(old, path)
+    shutil.rmtree(aside, ignore_errors=True)
+    if old.is_symlink():
+        old.unlink()
+    elif old.is_dir():
+        with suppress(OSError):
+            old.chmod(stat.S_IRWXU)  # a folder that could not be written to cannot be emptied
+        shutil.rmtree(old, ignore_errors=True)
 
 
 def _sync(path: Path) -> None:

@@ -13,7 +13,7 @@ from threading import Thread
 from typing import Any, TypedDict
 
 from cige.errors import CigeError, LexiconError, ModelError
-from cige.folders.atomic import atomic_folder, atomic_write, is_there
+from cige.folders.atomic import atomic_folder, is_there, write_atomically
 from cige.folders.kinds import find_kind
 from cige.json_text import JsonObject, to_json
 
@@ -64,7 +64,7 @@ def entry_of(path: Path) -> FileEntry:
 
 def update_manifest(folder: Path, **facts: Any) -> None:
     """Replace some of the facts in the manifest of a folder, which was checked before; the list of files is kept."""
-    atomic_write(folder / MANIFEST, to_json(_read(folder) | facts, indent=1, sort_keys=True))
+    write_atomically(folder / MANIFEST, to_json(_read(folder) | facts, indent=1, sort_keys=True))
 
 
 def read_manifest(

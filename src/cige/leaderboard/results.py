@@ -17,7 +17,7 @@ import numpy as np
 
 from cige.entities.scores import Counts
 from cige.errors import CigeError
-from cige.folders.atomic import atomic_file, atomic_write
+from cige.folders.atomic import atomic_file, write_atomically
 from cige.folders.checked_settings import fits
 from cige.json_text import to_json
 from cige.reports.comparison import SPEED_BATCHES
@@ -205,7 +205,7 @@ def write_result_file(folder: Path, result: CellResult) -> Path:
     """
     path = folder / result.path
     _keep_other(path, folder)
-    atomic_write(path, to_json({"format": FORMAT, **asdict(result)}) + "\n")
+    write_atomically(path, to_json({"format": FORMAT, **asdict(result)}) + "\n")
     return path
 
 

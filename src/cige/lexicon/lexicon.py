@@ -21,7 +21,7 @@ from cige.lexicon.snapshot import LexiconSnapshot, UserEntries, UserTexts
 from cige.lexicon.storage import CHECKED_BYTES, new_folder, open_folder
 from cige.lexicon.user_batch import (
     UserBatch,
-    listed_words,
+    normalised,
     plain_strings,
     texts_of_call,
     triples,
@@ -44,7 +44,7 @@ from cige.lexicon.word_blob import WordBlob
 from cige.lexicon.word_rules import DUPLICATE, reason_to_refuse
 from cige.text.counted import counted
 from cige.text.given import check_text
-from cige.text.normalize import normalize
+from cige.text.normalize import normalize, without_invisible
 
 _MANY = 100_000  # words of a call
 
@@ -94,7 +94,8 @@ class Lexicon:
 
         report = ReportBuilder(source="words", format="words")
         taken: dict[str, int] = {}
-        for line, (word, count) in enumerate(zip(map(normalize, words), given, strict=True), start=1):
+        forms = (without_invisible(normalize(word)) for word in words)
+        for line, (word, count) in enumerate(zip(forms, given, strict=True), start=1):
             problem = reason_to_refuse(word, spaces=spaces) or (DUPLICATE if word in taken else None)
             if problem:
                 report.refuse(line, word, problem)
@@ -281,11 +282,8 @@ class Lexicon:
         Raises:
             LexiconError: some words are not in the lexicon; the message lists them, and none is removed.
         """
-        wanted = list(dict.fromkeys(normalize(text) for text in texts_of_call(words)))
+        wanted = normalised(texts_of_call(words), lambda text: without_invisible(normalize(text)))
         with self._lock:
-            unknown = [word for word in wanted if word not in self._snapshot]
-            if unknown:
-                raise LexiconError(f"cannot remove {listed_words(unknown)}: not in the lexicon")
             self._snapshot = self._snapshot.taken_back(wanted)
 
     def changed(self, changes: UserChanges) -> Lexicon:

@@ -76,12 +76,14 @@ class NamesList:
         kinds: the kinds of each name, at least one.
         version, date: as the file states them; empty if it does not.
         report: the lines that were refused when the list was read; None for a list that was made in memory.
+        places: the file and the line where each kind is first, for messages; empty for a list that was made in memory.
     """
 
     kinds: Mapping[str, tuple[str, ...]]
     version: str = ""
     date: str = ""
     report: cige.lexicon.LoadReport | None = field(default=None, compare=False, repr=False)
+    places: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         for name, kinds in self.kinds.items():
@@ -116,6 +118,7 @@ class NamesList:
         report = ReportBuilder(source=str(path), format="names")
         facts = dict.fromkeys(_FACTS, "")
         kinds: dict[str, tuple[str, ...]] = {}
+        places: dict[str, str] = {}
         kinds_of: dict[str, tuple[str, ...]] = {}  # by what a line says after its name, which many lines share
         for number, raw in read_lines(path):
             try:
@@ -136,6 +139,7 @@ class NamesList:
             if given is None:
                 parts = (kind.strip() for kind in written.split("\t")[0].split(","))
                 given = kinds_of[written] = tuple(dict.fromkeys(filter(None, parts)))
+                places |= {kind: f"{path}, line {number}" for kind in given if kind not in places}
             if reason := reason_to_refuse(word, spaces=True) or (None if given else "no kind after a tab"):
                 report.refuse(number, line, reason)
                 continue
@@ -145,7 +149,7 @@ class NamesList:
                 f"{path}: no usable line; expected a name, a tab and its kinds (阿莫西林<TAB>MEDICINE), in UTF-8\n"
                 f"{report.build(n_taken=0)}"
             )
-        names = cls(kinds, **facts, report=report.build(n_taken=len(kinds)))
+        names = cls(kinds, **facts, report=report.build(n_taken=len(kinds)), places=places)
         check_number_of_kinds(names.all_kinds, str(path))
         return names
 

@@ -98,7 +98,7 @@ def _unpickled(lines: bytes) -> PackedWords:
     folded, seen = [], set(words)
     for word in words:
         form = normalize_word(word)
-        folded.append(word if form in seen else form)
+        folded.append(word if form in seen or not form else form)
         seen.add(form)
     return PackedWords.build(WordBlob.from_words(folded))[0]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from cige.errors import WordListWarning  # noqa: F401  # users filter it by this path
-from cige.lexicon.word_rules import DUPLICATE
+from cige.lexicon.word_rules import DUPLICATE, WAYS_OUT
 from cige.text.counted import counted
 from cige.text.visible import visible
 
@@ -75,7 +75,8 @@ class LoadReport:
         if self.ignored_columns:
             names = visible(", ".join(self.ignored_columns))
             lines.append(f"  columns that were not read: {names} (those that are: word, label, mode and count)")
-        lines += [f"  {n:,} x {reason}" for reason, n in sorted(self.reasons.items(), key=lambda item: -item[1])]
+        for reason, n in sorted(self.reasons.items(), key=lambda item: -item[1]):
+            lines.append(f"  {n:,} x {reason}" + (f" ({WAYS_OUT[reason]})" if reason in WAYS_OUT else ""))
         lines += [f"  line {line}: {text!r}: {reason}" for line, text, reason in self._shown()]
         if self.n_refused > N_SHOWN:
             lines.append(f"  ... and {self.n_refused - N_SHOWN:,} more")

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cige.lexicon.matcher import without_cut_runs
 from cige.lexicon.user_word import BLOCK, BLOCK_EXACT, FORCE, TYPE, Mode
 
 
@@ -75,22 +74,20 @@ def _typed_within(spans: tuple[ForcedSpan, ...], start: int, end: int) -> tuple[
     return tuple([ForcedSpan(s.start - start, s.end - start, s.label) for s in spans[first:last] if s.end <= end])
 
 
-def find_rules(text: str, rows: np.ndarray, modes: Sequence[Mode], labels: Sequence[str | None]) -> Rules:
-    """The rules for `text` (normalised), of rows int32[n, 3] (start, end, ...) of words that are not evidence, with
-    their `modes` and `labels`.
+def find_rules(rows: np.ndarray, modes: Sequence[Mode], labels: Sequence[str | None]) -> Rules:
+    """The rules for a text, of rows int32[n, 3] (start, end, k) of words in it that are not evidence, which have mode
+    and label k.
 
     If forced words overlap, the longest is chosen, or the first of the longest; then the longest of those that do not
-    overlap it, and so on. Blocked and typed words hold wherever nothing is forced. No word begins or ends inside a run
-    of Latin letters or of digits.
+    overlap it, and so on. Blocked and typed words hold wherever nothing is forced.
     """
     if not len(rows):
         return NO_RULES
-    rows[:, 2] = np.arange(len(rows))
-    rows_found: list[tuple[int, int, int]] = without_cut_runs(rows, text).tolist()
+    rows_found: list[tuple[int, int, int]] = rows.tolist()
     taken, held = bytearray(), []
     forced = [row for row in rows_found if modes[row[2]] == FORCE]
     if forced:
-        taken = bytearray(len(text))
+        taken = bytearray(int(rows[:, 1].max()))
         for start, end, k in sorted(forced, key=lambda row: (row[0] - row[1], row[0])):
             if taken.find(1, start, end) < 0:
                 taken[start:end] = b"\1" * (end - start)

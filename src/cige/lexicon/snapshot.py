@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import compress
 from typing import Any, TypeVar, overload
 
 import numpy as np
@@ -13,10 +14,10 @@ from cige.errors import LexiconError
 from cige.lexicon.base_words import BaseWords
 from cige.lexicon.matcher import without_cut_runs
 from cige.lexicon.rules import NO_RULES, Rules, find_rules
-from cige.lexicon.user_batch import UserBatch, triples, user_batch
+from cige.lexicon.user_batch import UserBatch, listed_words, triples, user_batch
 from cige.lexicon.user_store import UserStore
 from cige.lexicon.user_word import BLOCKING, MODES, UserWord
-from cige.text.normalize import fold_marks, normalize
+from cige.text.normalize import INVISIBLE, fold_marks, normalize, without_invisible
 
 T = TypeVar("T")
 
@@ -69,23 +70,22 @@ class LexiconSnapshot:
         """Every word of two or more characters in `text`, including overlapping ones but not blocked ones.
 
         No word begins or ends inside a run of Latin letters or of digits: AI is not found in BAIDU, nor 12 in 2012.
+        Invisible characters within a word do not matter, such as a zero-width space; its row extends over them.
 
         Returns:
             int32[n, 3], rows (start, end, word_id) sorted by start, end, id; half-open [start, end) in code points of
             `text`. A user word that is also a base word has two rows. Any str is accepted.
         """
         text = normalize(text)
-        rows = self._base.matcher.find_whole(text)
+        seen = without_invisible(text)
+        rows = self._base.matcher.find_whole(seen)
         if self.hidden:
             rows = rows[~np.isin(rows[:, 2], self._hidden_ids)]
-        if not self._user:
-            return rows
-        user_words = without_cut_runs(self._user.nodes(text), text)
-        if len(user_words):
+        if self._user and len(user_words := without_cut_runs(self._user.nodes(seen), seen)):
             user_words[:, 2] += self.n_base
             rows = np.concatenate([rows, user_words])
             rows = rows[np.lexsort(rows.T[::-1])]
-        return rows
+        return rows if len(seen) == len(text) else _in_text(rows, text)
 
     def rules(self, text: str) -> Rules:
         """Where the user's forced and blocked words are in `text`, in code points (see `find_rules`); immediate if
@@ -93,7 +93,11 @@ class LexiconSnapshot:
         if not self._user.has_rules:
             return NO_RULES
         text = normalize(text)
-        return find_rules(text, *self._user.rule_words(text))
+        seen = without_invisible(text)
+        rows, modes, labels = self._user.rule_words(seen)
+        rows[:, 2] = np.arange(len(rows))
+        rows = without_cut_runs(rows, seen)
+        return find_rules(rows if len(seen) == len(text) else _in_text(rows, text), modes, labels)
 
     def word(self, word_id: int) -> str:
         """The word with this id."""
@@ -115,7 +119,7 @@ class LexiconSnapshot:
         """Whether `word` is a base word that is not hidden, or a user word, including blocked ones."""
         if not isinstance(word, str):
             return False
-        word = normalize(word)
+        word = without_invisible(normalize(word))
         number = self._base.matcher.number(word)
         return (number is not None and number not in self.hidden) or word in self._user
 
@@ -144,18 +148,23 @@ class LexiconSnapshot:
     def without_words(self, words: Iterable[str]) -> LexiconSnapshot:
         """A snapshot that matches none of `words` (normalised), whether they are base words or user words."""
         gone = set(words)
-        return self._without(gone, gone)
+        return self._without(gone, self._user.places(gone), gone)
 
     def taken_back(self, words: Iterable[str]) -> LexiconSnapshot:
-        """A snapshot without `words` (normalised): what was added is as before it was added, and others are removed."""
-        gone = set(words)
-        return self._without(gone, (word for word in gone if word not in self._user))
+        """A snapshot without `words` (normalised): what was added is as before it was added, and others are removed.
+        Raises a LexiconError that lists those that are not in the lexicon."""
+        gone = list(dict.fromkeys(words))
+        places = self._user.places(gone)
+        others = list(compress(gone, (places < 0).tolist()))
+        if unknown := [word for word in others if word not in self]:
+            raise LexiconError(f"cannot remove {listed_words(unknown)}: not in the lexicon")
+        return self._without(gone, places, others)
 
-    def _without(self, gone: set[str], of_base: Iterable[str]) -> LexiconSnapshot:
-        """A snapshot without the user words `gone` and without the base words `of_base`."""
+    def _without(self, gone: Collection[str], places: np.ndarray, of_base: Iterable[str]) -> LexiconSnapshot:
+        """A snapshot without the user words `gone`, which are at `places`, and without the base words `of_base`."""
         numbers = {word: number for word in of_base if (number := self._base.matcher.number(word)) is not None}
         hidden = self.hidden.union(numbers.values(), self._brought_back(gone))
-        return self._with(self._user.without(gone), hidden, numbers)
+        return self._with(self._user.without_places(places), hidden, numbers)
 
     def _with(self, user: UserStore, hidden: frozenset[int], removed: Mapping[str, int]) -> LexiconSnapshot:
         """A snapshot with these user words and hidden ids, and the base words `removed` (and their ids) removed too."""
@@ -177,6 +186,13 @@ class LexiconSnapshot:
             if number is not None and number in self.removed:
                 yield number
             yield from self._marked.get(text, ())
+
+
+def _in_text(rows: np.ndarray, text: str) -> np.ndarray:
+    """The rows (start, end, ...) of words in a text without its invisible characters, as rows of the text itself."""
+    places = np.array([place for place, char in enumerate(text) if char not in INVISIBLE], rows.dtype)
+    starts, ends = places[rows[:, 0]], places[rows[:, 1] - 1] + 1
+    return np.column_stack([starts, ends, rows[:, 2:]])
 
 
 def _with_marked(before: dict[str, list[int]], words: Mapping[str, int]) -> dict[str, list[int]]:

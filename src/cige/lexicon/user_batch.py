@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -64,7 +64,7 @@ def user_batch(words: Iterable[WordTriple], *, was_saved: bool = False) -> tuple
     while chunk := list(islice(given, _AT_ONCE)):
         accepted = []
         try:
-            for text, (_, label, mode) in zip(_normalised([text for text, _, _ in chunk]), chunk, strict=True):
+            for text, (_, label, mode) in zip(normalised([text for text, _, _ in chunk]), chunk, strict=True):
                 key = label, mode
                 if key not in numbers_of:
                     numbers_of[key] = _numbers(label, mode, numbers, was_saved)
@@ -187,9 +187,9 @@ def _numbers(label: str | None, mode: str, numbers: dict[str | None, int], was_s
     return numbers.setdefault(label, len(numbers)), MODES.index(mode)  # type: ignore[arg-type]
 
 
-def _normalised(texts: Sequence[str]) -> list[str]:
-    """Each text as by `normalize_word`; all at once if that is possible, which is faster."""
+def normalised(texts: Collection[str], form: Callable[[str], str] = normalize_word) -> list[str]:
+    """Each text in this form; all at once if that is possible, which is faster."""
     joined = "\n".join(texts)
     if joined.count("\n") != len(texts) - 1:
-        return list(map(normalize_word, texts))
-    return normalize_word(joined).split("\n")
+        return list(map(form, texts))
+    return form(joined).split("\n")

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 
 from cige.lexicon.packed_words import PackedWords
-from cige.lexicon.user_batch import UserBatch
+from cige.lexicon.user_batch import UserBatch, normalised
 from cige.lexicon.user_word import BLOCKING, EVIDENCE, MODES, Mode, UserWord
 from cige.lexicon.word_blob import WordBlob
-from cige.text.normalize import fold_marks
+from cige.text.normalize import fold_marks, normalize_word
 
 _RATIO = 16  # a layer has at least so many times the words of the next one
 _MOST_CHANGED = 256  # words whose label or mode differs from that of their layer; more are written into layers
@@ -177,15 +177,23 @@ class UserStore:
 
     def without(self, words: Collection[str]) -> UserStore:
         """A store without these words; those that it does not have are ignored."""
-        places = sorted({place for word in words if (place := self._place(word)) is not None})
-        if not places:
+        return self.without_places(self.places(words))
+
+    def without_places(self, places: np.ndarray) -> UserStore:
+        """A store without the words at these places, as `places` returns them; -1 is ignored."""
+        places = np.unique(places[places >= 0])
+        if not len(places):
             return self
         of_label, of_mode = Counter(self.n_of_label), Counter(self.n_of_mode)
-        for place in places:
-            label, mode = self._facts(place)
-            of_label[label] -= 1
-            of_mode[mode] -= 1
-        removed = np.sort(np.concatenate([self.removed, np.array(places, np.int64)]))
+        is_changed = np.isin(places, list(self.changed))
+        for place in places[is_changed].tolist():
+            label, mode = self.changed[place]
+            of_label.subtract([label])
+            of_mode.subtract([mode])
+        for layer, begin in zip(self.layers, self._begins, strict=False):
+            own = places[~is_changed & (places >= begin) & (places < begin + len(layer))] - begin
+            _count(layer, of_label, of_mode, own, times=-1)
+        removed = np.sort(np.concatenate([self.removed, places]))
         return UserStore(self.layers, self.changed, removed, +of_label, +of_mode)._merged()
 
     @cached_property
@@ -209,7 +217,7 @@ class UserStore:
         return self.changed.get(place) or layer.facts(number)
 
     def _place(self, word: str) -> int | None:
-        word = fold_marks(word)
+        word = normalize_word(word)
         for layer, begin in zip(self.layers, self._begins, strict=False):
             number = layer.words.number(word)
             if number is not None and not self._is_removed(begin + number):
@@ -219,6 +227,13 @@ class UserStore:
     def _is_removed(self, place: int) -> bool:
         at = int(np.searchsorted(self.removed, place)) if len(self.removed) else 0
         return at < len(self.removed) and int(self.removed[at]) == place
+
+    def places(self, words: Collection[str]) -> np.ndarray:
+        """int64[n]: the place of each word (normalised), or -1 for words that are not in the store."""
+        texts = normalised(words, fold_marks)
+        if any("\n" in text for text in texts):
+            texts = [text.replace("\n", "\ufffd") for text in texts]  # no word has either
+        return self._places(WordBlob.from_words(texts)) if texts else _NO_PLACES
 
     def _places(self, words: WordBlob) -> np.ndarray:
         """int64[n]: the place of each word, or -1 for words that are not in the store."""
@@ -291,8 +306,16 @@ class UserStore:
         return UserStore(layers, changed, self.removed[self.removed < begin], self.n_of_label, self.n_of_mode)
 
 
-def _count(layer: UserLayer, of_label: Counter[str | None], of_mode: Counter[str]) -> None:
-    for k, n in enumerate(np.bincount(layer.labels, minlength=len(layer.names)).tolist()):
-        of_label[layer.names[k]] += n
-    for k, n in enumerate(np.bincount(layer.modes, minlength=len(MODES)).tolist()):
-        of_mode[MODES[k]] += n
+def _count(
+    layer: UserLayer,
+    of_label: Counter[str | None],
+    of_mode: Counter[str],
+    own: np.ndarray | slice = slice(None),
+    *,
+    times: int = 1,
+) -> None:
+    """Add the numbers of the layer's words with each label and mode, or of `own` of them, `times` 1 or -1."""
+    for k, n in enumerate(np.bincount(layer.labels[own], minlength=len(layer.names)).tolist()):
+        of_label[layer.names[k]] += times * n
+    for k, n in enumerate(np.bincount(layer.modes[own], minlength=len(MODES)).tolist()):
+        of_mode[MODES[k]] += times * n

@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 
 from cige.errors import LexiconError
 from cige.json_text import to_json
-from cige.lexicon.word_rules import HIDDEN_EDGE, INVISIBLE, MAX_WORD_CHARS, SINGLE, reason_to_refuse
+from cige.lexicon.word_rules import MAX_WORD_CHARS, SINGLE, reason_to_refuse
 
 Mode = Literal["evidence", "force", "block", "type", "block_exact"]
 MODES: tuple[Mode, ...] = get_args(Mode)
@@ -139,8 +139,6 @@ def reason_to_refuse_user_word(word: UserWord, *, was_saved: bool = False) -> st
         return NO_MODE
     if problem is not None and not (problem == SINGLE and word.mode not in (EVIDENCE, TYPE)):
         return problem
-    if not was_saved and word.text.strip(INVISIBLE) != word.text:  # it would be found where the text has it too
-        return HIDDEN_EDGE
     if word.mode in BLOCKING and word.label is not None:
         return BLOCKED_LABEL
     if word.label is not None and not is_label(word.label, was_saved=was_saved):

@@ -13,12 +13,19 @@ CONTROL = "control character or line separator"
 UNENCODABLE = "character that cannot be encoded (U+FFFD or a lone surrogate)"
 WHITESPACE = "whitespace inside"
 EDGE = "whitespace at the edge"
-HIDDEN_EDGE = "invisible character at the edge"
 DUPLICATE = "duplicate"
 CONTRADICTION = "listed before with another label or mode"
 NOT_UTF8 = "not UTF-8"
-# Byte order marks and zero-width characters, which files that were joined or copied from a page have around words.
-INVISIBLE = "\ufeff\u200b\u200e\u200f\u2060"
+WAYS_OUT = {  # what a user can do about lines that were refused for a reason
+    SINGLE: "characters are read without a list; to force or block one, give its line that mode",
+    TOO_LONG: "shorten it, or separate its columns by tabs",
+    CONTROL: "remove it",
+    UNENCODABLE: "save the file as UTF-8 from where the character is right",
+    WHITESPACE: "add words with spaces as words of your own",
+    EDGE: "remove it",
+    CONTRADICTION: "the first one holds; remove the line that is wrong",
+    NOT_UTF8: "convert the file, for example with iconv -f GB18030 -t UTF-8",
+}
 
 
 def reason_to_refuse(word: str, *, spaces: bool = False) -> str | None:

@@ -51,7 +51,10 @@ class WordVersions:
         """The file of a version. Raises a LexiconError if there is none of this name."""
         if name not in (names := self.names()):
             raise LexiconError(f"{self.folder}: no version {name!r}; there are {', '.join(names) or 'none'}")
-        return self.folder / VERSIONS / name
+        file = self.folder / VERSIONS / name
+        if not file.stat().st_size:  # such a file is not published
+            raise LexiconError(f"{file}: emptied since it was published; publish it again, or use another version")
+        return file
 
     def publish(self, source: str | os.PathLike[str], name: str) -> LoadReport:
         """Copy a word file to the folder as version `name` and make it current; running jobs keep their version.
@@ -70,10 +73,11 @@ class WordVersions:
         if not listed.words:
             raise LexiconError(f"{source}: contains no usable words; nothing was published\n{listed.report}")
         place, words = self.folder / VERSIONS / name, Path(source).read_bytes()
-        if place.exists() and place.read_bytes() != words:
+        is_there = place.exists() and place.stat().st_size > 0
+        if is_there and place.read_bytes() != words:
             raise LexiconError(f"{place}: already exists with other words; versions do not change, give a new name")
         try:
-            if not place.exists():
+            if not is_there:
                 with atomic_file(place) as aside:
                     aside.write_bytes(words)
             self.use(name)

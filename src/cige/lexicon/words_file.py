@@ -36,8 +36,8 @@ from cige.lexicon.typed_lines import (
 )
 from cige.lexicon.user_word import BAD_LABEL, Mode, UserWord, is_usable, reason_to_refuse_user_word
 from cige.lexicon.vector_files import N_SAMPLE, NO_VECTOR, cells_of_row, is_header, word2vec_width
-from cige.lexicon.word_rules import CONTRADICTION, DUPLICATE, INVISIBLE, MAX_WORD_CHARS, NOT_UTF8, reason_to_refuse
-from cige.text.normalize import normalize, normalize_word
+from cige.lexicon.word_rules import CONTRADICTION, DUPLICATE, MAX_WORD_CHARS, NOT_UTF8, reason_to_refuse
+from cige.text.normalize import normalize, normalize_word, without_invisible
 
 FORMATS = ("auto", "list", "counts", "pairs", "word2vec", *TYPED_FORMATS)
 NO_COUNT = "count missing or not a whole number"
@@ -138,7 +138,7 @@ def read_words(
     for entry in entries:
         n_lines += 1
         try:
-            text = form(entry.raw.decode("utf-8").strip().strip(INVISIBLE).strip())
+            text = form(without_invisible(entry.raw.decode("utf-8")).strip())
         except UnicodeDecodeError:
             report.refuse(entry.line, shown(entry.raw), NOT_UTF8)
             continue

@@ -12,7 +12,9 @@ import numpy as np
 
 MANY = 4  # sentences of a batch from which on the numbers of a step cost more than its calls
 FEW = 2  # tags that a tag may follow so that it is decoded apart
-RESCALED = 4  # steps after which probabilities are scaled; float64 holds e^-700, and a step rarely takes e^-50
+RESCALED = 4  # steps after which probabilities are scaled; float64 holds e^-700, and a step takes e^-WIDE at most
+WIDE = 100.0  # differences of scores with which sums are made of logarithms; those of trained models are below 40
+TINY = 1e-280  # a sum of probabilities from which on some of its terms may have been lost
 
 
 class NumpyCRF:
@@ -105,7 +107,7 @@ class NumpyCRF:
         return SegmentMarginals(self.transitions, unary, alpha, beta, log_z)
 
     def _scaled(self, unary: np.ndarray, last: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-        """alpha and beta (see `_forward` and `_backward`), or None if a sum of probabilities underflows.
+        """alpha and beta (see `_forward` and `_backward`), or None if a sum of probabilities may underflow.
 
         Both are sums of products of probabilities, which are scaled by RESCALED steps, without an exponential or a
         logarithm per step. Read from its end, a sentence is a sentence with the transposed transitions, so one loop
@@ -119,7 +121,10 @@ class NumpyCRF:
         top = two_ways.max(-1, keepdims=True)
         if not np.isfinite(top).all():
             return None
-        factors = np.ascontiguousarray(np.exp(two_ways - top).transpose(2, 0, 1, 3))  # [T, 2, B, L]
+        below = two_ways - top
+        if below.min(where=below > -np.inf, initial=0.0) < self.spread - WIDE:
+            return None
+        factors = np.ascontiguousarray(np.exp(below).transpose(2, 0, 1, 3))  # [T, 2, B, L]
         step = np.exp(np.stack([self.transitions, self.transitions.T]))
         reached = np.empty_like(factors)  # the sums before a character's own factors
         reached[0] = np.exp(np.stack([self.start, self.end]))[:, None]
@@ -144,13 +149,19 @@ class NumpyCRF:
         beta[is_padding] = self.end
         return alpha, beta
 
+    @cached_property
+    def spread(self) -> float:
+        """The greatest difference of scores that are not forbidden."""
+        scores = np.concatenate([x.ravel() for x in (self.start, self.transitions, self.end)])
+        return float(np.ptp(scores[scores > -np.inf]))
+
     def _forward(self, unary: np.ndarray) -> np.ndarray:
         """alpha[B, T, L]: log-sum over all paths to a tag, including its emission."""
         alpha = np.empty_like(unary)
         alpha[:, 0] = self.start + unary[:, 0]
         step = np.exp(self.transitions)
         for t in range(1, unary.shape[1]):
-            alpha[:, t] = _log_matmul(alpha[:, t - 1], step) + unary[:, t]
+            alpha[:, t] = _log_matmul(alpha[:, t - 1], step, self.transitions) + unary[:, t]
         return alpha
 
     def _backward(self, unary: np.ndarray, last: np.ndarray) -> np.ndarray:
@@ -160,7 +171,7 @@ class NumpyCRF:
         step = np.ascontiguousarray(np.exp(self.transitions).T)
         shortest = int(last.min())
         for t in range(unary.shape[1] - 2, -1, -1):
-            reached = _log_matmul(beta[:, t + 1] + unary[:, t + 1], step)
+            reached = _log_matmul(beta[:, t + 1] + unary[:, t + 1], step, self.transitions.T)
             beta[:, t] = reached if t < shortest else np.where((t < last)[:, None], reached, self.end)
         return beta
 
@@ -192,8 +203,15 @@ class SegmentMarginals:
         return float(min(1.0, np.exp(log_p - self.log_z[sentence])))
 
 
-def _log_matmul(scores: np.ndarray, step: np.ndarray) -> np.ndarray:
-    """log(exp(scores) @ step) of float64[B, L] and [L, L]; see `crf._log_matmul`."""
+def _log_matmul(scores: np.ndarray, step: np.ndarray, log_step: np.ndarray) -> np.ndarray:
+    """log(exp(scores) @ step) of float64[B, L] and [L, L]; see `crf._log_matmul`.
+
+    What may have underflowed is summed again from `log_step`, the logarithms of `step`.
+    """
     top = scores.max(1, keepdims=True)
-    reached = np.exp(scores - top) @ step
-    return np.log(reached, out=reached) + top
+    sums = np.exp(scores - top) @ step
+    rows, tags = np.nonzero(sums < TINY)
+    reached = np.log(sums, out=sums) + top
+    if len(rows):
+        reached[rows, tags] = np.logaddexp.reduce(scores[rows] + log_step.T[tags], axis=1)
+    return reached

@@ -84,6 +84,7 @@ class NativeChain:
             n_tags=n_tags,
             n_lanes=n_lanes,
             **arrays,
+            spread=crf.spread,
             **sides,
             **{name: np.ascontiguousarray(x, np.int32) for name, x in integers.items()},
             is_open=is_open,

@@ -18,7 +18,7 @@ from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.user_word import UserChanges, UserWord, reason_to_refuse_user_word
 from cige.lexicon.word_rules import CONTRADICTION
 from cige.serving.refusals import refused_word, shown
-from cige.text.normalize import fold_marks, normalize, normalize_word
+from cige.text.normalize import fold_marks, normalize, normalize_word, without_invisible
 
 MOST_LISTED = 10  # words in a message
 
@@ -185,7 +185,7 @@ class WordStore:
             UnknownWords: naming the words that are in no lexicon.
             VersionConflict, StoreError: see `add`.
         """
-        wanted = list(dict.fromkeys(map(normalize, words)))
+        wanted = list(dict.fromkeys(without_invisible(normalize(word)) for word in words))
 
         def change(now: StoredWords) -> UserChanges:
             if unknown := [word for word in wanted if not any(word in lexicon for lexicon in now.lexicons)]:

@@ -11,7 +11,7 @@ from cige.entities.entity import Entity
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.user_word import UserWord, UserWords, reason_to_refuse_user_word
 from cige.tagging.selection import Selection
-from cige.text.normalize import normalize_word
+from cige.text.normalize import fold_marks, normalize, normalize_word
 
 SURE = 0.5
 """The minimum score of names whose other occurrences are searched. With 0.8 and 0.9, F1 on joined development sentences
@@ -71,7 +71,7 @@ def names_to_look_for(text: str, entities: Sequence[Entity], *, user_words: Coll
         entities: sorted, not overlapping.
         user_words: the user's own words, as a lexicon has them; they are left out.
     """
-    text = normalize_word(text)  # as words are matched, so that 臺灣 and 台湾 are one name
+    text = fold_marks(normalize(text))  # as words are matched, so that 臺灣 and 台湾 are one name
     scores: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     for entity in entities:
         if entity.score >= SURE and not entity.forced:

@@ -6,8 +6,9 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 
+from cige.lattice.lattice import Lattice
 from cige.tagging.prediction_model import ScoredSpan
-from cige.text.closed import Stretch, within
+from cige.text.closed import Stretch, united, within
 
 CLOSER_OF = dict(zip("《〈「『【〔〖〘〚“‘（([{⟨«‹＜［｛", "》〉」』】〕〗〙〛”’）)]}⟩»›＞］｝", strict=True))
 _OPENER_OF = {closer: opener for opener, closer in CLOSER_OF.items()}
@@ -159,6 +160,16 @@ def whole_edges(
     if last - first > (longest or len(text)) or within(closed, first, start) or within(closed, end, last):
         return start, end
     return first, last
+
+
+def not_entered(lattice: Lattice) -> Sequence[Stretch]:
+    """The stretches that no entity reaches into when its edges are moved: what is closed, and the user's forced and
+    blocked words."""
+    rules = lattice.rules
+    if not (rules.forced or rules.blocked):
+        return lattice.closed
+    forced = [(max(0, span.start), span.end) for span in rules.forced]
+    return united([*lattice.closed, *forced, *rules.blocked])
 
 
 def _is_latin(char: str) -> bool:

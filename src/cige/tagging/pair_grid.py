@@ -18,10 +18,11 @@ from cige.data.gold_spans import N_RELATIONS, NEXT
 from cige.lattice.lattice import Lattice
 from cige.lexicon.rules import ForcedSpan
 from cige.nn.word_paths import find_paths
-from cige.tagging.edges import trimmed
+from cige.tagging.edges import not_entered, trimmed, whole_edges
 from cige.tagging.prediction_model import PredictionModel, ScoredSpan
 from cige.tagging.selection import Selection
 from cige.tagging.user_rules import ENOUGH, forced_entities
+from cige.text.closed import Stretch
 
 Parts = tuple[tuple[int, int], ...]
 MARGIN = 1e-3  # of scores, for rounding
@@ -46,9 +47,10 @@ def decode_grid(
 ) -> list[list[ScoredSpan]]:
     """The entities of each lattice, sorted, with their scores.
 
-    No span overlaps a closed stretch of its lattice or is longer than its label allows, and punctuation at its edges is
-    taken off. Forced stretches are always entities: other spans may contain them or are left out if they overlap them.
-    Blocked spans never are. If several labels are reported as one, its probability is that of at least one of them.
+    No span overlaps a closed stretch of its lattice or is longer than its label allows. Punctuation at its edges is
+    taken off, and a bracket whose counterpart is inside is added, as in flat entities. Forced stretches are always
+    entities: other spans may contain them or are left out if they overlap them. Blocked spans never are. If several
+    labels are reported as one, its probability is that of at least one of them.
     `scores` are float[B, T, M, K], of the span [i, i + m + 1) and the label k of `model.tags` at [i, m, k]; or if the
     head scores relations, float[B, T, 2 M - 1, K + 2] (see nn/word_pairs.py).
     """
@@ -91,6 +93,7 @@ def _spans(
     starts, more = starts[is_inside], more[is_inside]
     if not len(starts):
         return []
+    shut = not_entered(lattice)
     longest = np.array([limits.get(label, band) for label in model.tags])
     probabilities = _logistic(scores[starts, more])  # [N, K]
     probabilities[more[:, None] >= longest] = 0.0
@@ -107,7 +110,7 @@ def _spans(
             found = ScoredSpan(int(starts[k]), int(starts[k] + more[k]) + 1, name, chosen.score(float(probability[k])))
             entity = _trimmed(lattice.text, found)
             if entity is not None and is_open[entity.start, entity.end - entity.start - 1]:
-                _keep_best(spans, entity)
+                _keep_best(spans, _whole(lattice.text, entity, shut, min(band, limits.get(name, band))))
     return list(spans.values())
 
 
@@ -122,6 +125,14 @@ def _trimmed(text: str, span: ScoredSpan) -> ScoredSpan | None:
         return None
     start, end = (parts[0][0], parts[-1][1]) if parts else edges
     return span._replace(start=start, end=end, parts=parts if len(parts) > 1 else ())
+
+
+def _whole(text: str, span: ScoredSpan, closed: Sequence[Stretch], longest: int | None) -> ScoredSpan:
+    """The span with its edges as by `whole_edges`; one with a gap stays as it is."""
+    if span.parts:
+        return span
+    start, end = whole_edges(text, span.start, span.end, closed=closed, longest=longest)
+    return span._replace(start=start, end=end)
 
 
 def _keep_best(spans: dict[tuple[int, int, str, Parts], ScoredSpan], span: ScoredSpan) -> None:
@@ -145,7 +156,7 @@ def _of_relations(
 ) -> list[ScoredSpan]:
     """The entities that rules allow, with the labels and scores with which they are reported."""
     best: dict[tuple[int, int, str, Parts], ScoredSpan] = {}
-    blocked = set(_blocked(lattice))
+    blocked, shut = set(_blocked(lattice)), not_entered(lattice)
     for found in spans:
         name, span = chosen.name_of(found.label, model.labels), _trimmed(lattice.text, found)
         if span is None:
@@ -160,6 +171,7 @@ def _of_relations(
             or (chosen.thresholds is not None and span.score < chosen.thresholds[name])
         ):
             continue
+        span = _whole(lattice.text, span, shut, limits.get(span.label))
         _keep_best(best, span._replace(label=name, score=chosen.score(span.score)))
     return list(best.values())
 

@@ -14,11 +14,10 @@ from cige.lattice.lattice import Lattice
 from cige.lexicon.user_word import UNKNOWN_TYPE
 from cige.nn.budget import batches_by_budget
 from cige.tagging.decoding import found_spans
-from cige.tagging.edges import trimmed, whole_edges, with_whole_edges
+from cige.tagging.edges import not_entered, trimmed, whole_edges, with_whole_edges
 from cige.tagging.prediction_model import FoundSpans, PredictionModel, ScoredSpan
 from cige.tagging.selection import Request, Selection, select
 from cige.tagging.user_rules import forced_entities, label_of_user_word, with_typed
-from cige.text.closed import Stretch, united
 
 if TYPE_CHECKING:
     from cige.tagging.pair_grid import PairGridModel
@@ -75,7 +74,7 @@ def _as_reported(decoded: FoundSpans, lattice: Lattice, model: PredictionModel, 
         edges = None if name is None else trimmed(lattice.text, start, end)
         if name is not None and edges and edges not in rules.blocked:
             reported.append(ScoredSpan(*edges, name, score(probability)))
-    reported = with_whole_edges(lattice.text, reported, closed=_not_entered(lattice), max_lengths=limits)
+    reported = with_whole_edges(lattice.text, reported, closed=not_entered(lattice), max_lengths=limits)
     if rules.typed:
         of_typed = {(word.start, word.end): p for word, p in zip(rules.typed, decoded.typed, strict=True)}
         reported = with_typed(reported, rules.typed, lambda start, end: of_typed[start, end], model.labels, chosen)
@@ -101,7 +100,7 @@ def _of_candidates(
     it with a mark beside it. Of candidates that are the same then, the most probable one remains.
     """
     probabilities: dict[tuple[int, int, str], float] = {}
-    closed = _not_entered(lattice)
+    closed = not_entered(lattice)
     for span in candidates:
         edges = trimmed(lattice.text, span.start, span.end)
         if edges is None or edges in lattice.rules.blocked:
@@ -111,16 +110,6 @@ def _of_candidates(
         probabilities[place] = max(span.score, probabilities.get(place, 0.0))
     for (start, end, label), probability in probabilities.items():
         yield ScoredSpan(start, end, label, chosen.score(probability))
-
-
-def _not_entered(lattice: Lattice) -> Sequence[Stretch]:
-    """The stretches that no entity reaches into when its edges are moved: what is closed, and the user's forced and
-    blocked words."""
-    rules = lattice.rules
-    if not (rules.forced or rules.blocked):
-        return lattice.closed
-    forced = [(max(0, span.start), span.end) for span in rules.forced]
-    return united([*lattice.closed, *forced, *rules.blocked])
 
 
 def batches_by_size(

@@ -38,7 +38,7 @@ PATTERNS = (
     # Emoji with modifiers and joiners, flags and keycaps. U+FFFD and private-use characters may replace an emoji, but
     # also a rare character of a name.
     "[0-9#*]\ufe0f?\u20e3",
-    f"[{_EMOJI}]+",
+    f"(?!\u200d)[{_EMOJI}]+",  # a joiner alone may be within a name
 )
 # Every match of the patterns contains one of these, half or full width, where w is that of www. Most texts have none,
 # and are not searched. A single class of characters is found faster than alternatives are.

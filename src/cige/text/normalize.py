@@ -48,6 +48,10 @@ SUBSCRIPTS = {chr(0x2080 + digit): str(digit) for digit in range(10)}
 _SPACES = "\u00a0\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f"
 MARKS = {mark: chr(ord(mark) - 0xFEE0) for mark in sorted(_KEPT)} | dict.fromkeys(_SPACES, " ")
 MARKS |= {"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"', "\u2013": "-", "\u2022": "·"}
+# Characters without width that web pages have within words, such as where a line may break, and that joined files have
+# around them: words are matched as if they were not there.
+INVISIBLE = frozenset("\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff")
+_INVISIBLE = re.compile(f"[{''.join(sorted(INVISIBLE))}]+")
 _NO_CHARS = dict.fromkeys(map(chr, range(0xD800, 0xE000)), "\ufffd")  # lone surrogates
 _COMPILE_AFTER = 16_384  # characters: looking them up one by one takes as long as compiling the longer pattern, 3 ms
 
@@ -117,6 +121,12 @@ def fold_marks(text: str) -> str:
     return _fold_marks(text)
 
 
+def without_invisible(text: str) -> str:
+    """Return `text` without the characters that are left out when words are matched; itself if it has none."""
+    return text if text.isprintable() else _INVISIBLE.sub("", text)  # such texts, nearly all, are known at once
+
+
 def normalize_word(word: str) -> str:
-    """Return a user's word in the form in which it is kept and looked up: normalised, with half-width marks."""
-    return _fold_marks(_normalize(word))
+    """Return a user's word in the form in which it is kept and looked up: normalised, with half-width marks and without
+    invisible characters."""
+    return without_invisible(_fold_marks(_normalize(word)))

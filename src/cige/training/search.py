@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from cige.engine.run_folder import differences, refuse_foreign
 from cige.errors import CigeError, RecipeError
-from cige.folders.atomic import atomic_write
+from cige.folders.atomic import write_atomically
 from cige.folders.in_use import in_use
 from cige.json_text import to_json
 from cige.recipes.recipe_file import override_pairs, read_recipe_file
@@ -134,7 +134,7 @@ def _claim(folder: Path, recipe: Recipe, space: Settings, seeds: list[int]) -> N
         if changed:
             raise RecipeError(f"{folder} holds another search: now {', '.join(changed)}; choose another output folder")
         return
-    atomic_write(path, to_json({"recipe": asdict(recipe), "space": space, "seeds": seeds}, indent=1))
+    write_atomically(path, to_json({"recipe": asdict(recipe), "space": space, "seeds": seeds}, indent=1))
 
 
 def _open_study(folder: Path) -> optuna.Study:
@@ -197,5 +197,5 @@ def _write_results(trials: list[Trial], folder: Path, recipe: str | Path, common
     best = load_recipe(recipe, common | trials[0].settings)
     text = f"# best of {len(trials)} trials: dev F1 {100 * trials[0].dev_f1:.2f}\n{recipe_to_yaml(best)}"
     rows = [{"dev_f1": t.dev_f1, "folder": t.folder.name, **t.settings} for t in trials]
-    atomic_write(folder / BEST_RECIPE, text)
-    atomic_write(folder / TRIALS, to_json(rows, indent=1))
+    write_atomically(folder / BEST_RECIPE, text)
+    write_atomically(folder / TRIALS, to_json(rows, indent=1))

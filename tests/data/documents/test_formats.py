@@ -13,6 +13,7 @@ from spacy.tokens import Doc, DocBin
 
 from cige.data import read_sentences
 from cige.data.documents import FORMATS, Document, ReadingOptions, read_documents, write_documents
+from cige.data.documents.document import LeftOutWarning
 from cige.data.documents.formats import find_format
 from cige.data.sentence import Span
 from cige.errors import DataError
@@ -61,6 +62,23 @@ def test_files_of_other_tools(tmp_path, name):
     (found,) = read_documents(path)
     assert (found.text, found.spans, found.is_labelled) == (TEXT, SPANS, True)
     assert read_sentences(path)[0].spans == SPANS  # what `cige train --data` and `cige evaluate` read
+
+
+RELATED = {
+    "doccano": {"text": TEXT, "entities": [], "relations": [{"id": 1, "from_id": 1, "to_id": 2, "type": "in"}]},
+    "label-studio": {"data": {"text": TEXT}, "annotations": [{"result": [{"type": "relation", "from_id": "a"}]}]},
+}
+
+
+@pytest.mark.parametrize("form", RELATED)
+def test_relations_that_are_left_out_are_told_once(tmp_path, form):
+    path = tmp_path / "project.json"
+    plain = {name: value for name, value in RELATED[form].items() if name not in ("relations", "annotations")}
+    path.write_text("".join(json.dumps(v) + "\n" for v in (RELATED[form], plain, RELATED[form])), encoding="utf-8")
+    with pytest.warns(LeftOutWarning) as told:
+        assert len(read_documents(path, format=form)) == 3
+    (warning,) = told
+    assert str(warning.message).startswith(f"{path}: the relations between entities in 2 documents are left out")
 
 
 def test_predictions_are_suggested_until_somebody_submits_them(tmp_path):

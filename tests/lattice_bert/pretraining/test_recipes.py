@@ -47,3 +47,9 @@ def phases(recipe) -> dict[str, int]:
 def test_a_size_of_another_type_is_refused():
     with pytest.raises(RecipeError, match=r"size"):
         load_pretrain_recipe("pretrain/tiny", {"size": ["tiny"]})
+
+
+@pytest.mark.parametrize("overrides", [["model.n_tokens=500"], {"model": {"n_tokens": 500}}])
+def test_the_size_of_the_vocabulary_is_not_taken_from_an_override(overrides):
+    with pytest.raises(RecipeError, match=r"model\.n_tokens: this is always the size of the data's vocabulary"):
+        load_pretrain_recipe("pretrain/tiny", overrides)

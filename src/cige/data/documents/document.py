@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
@@ -14,7 +15,12 @@ from cige.data.sentence import Span, show_span
 from cige.data.text_files import error_context, has_surrogate, read_text
 from cige.errors import DataError
 from cige.json_text import JsonObject, to_json
+from cige.text.counted import counted
 from cige.text.visible import one_line
+
+
+class LeftOutWarning(UserWarning):
+    """A file has something that documents do not hold."""
 
 
 @dataclass(frozen=True)
@@ -115,19 +121,39 @@ def _json_value(value: Any) -> Any:
 
 
 def read_objects(
-    path: Path, options: ReadingOptions, *, place: str, read: Callable[[JsonObject, int], Document]
+    path: Path,
+    options: ReadingOptions,
+    *,
+    place: str,
+    read: Callable[[JsonObject, int], Document],
+    has_relations: Callable[[JsonObject], bool] | None = None,
 ) -> list[Document]:
     """The documents that `read` makes of the JSON objects of a file and their lines or numbers. Raises a DataError if
     the file is not JSON, or an object is no document; the message contains the place.
 
     Args:
         place: what an object is in messages, such as a line or a task.
+        has_relations: whether an object has relations between entities, which are left out with a warning.
     """
-    documents = []
+    documents, n_related = [], 0
     for _, number, value in json_values(read_text(path), str(path)):
         with error_context(f"{path}, {place} {number}"):
-            documents.append(read(an_object(value), number))
+            record = an_object(value)
+            documents.append(read(record, number))
+            n_related += has_relations is not None and has_relations(record)
+    tell_relations(path, n_related)
     return documents
+
+
+def tell_relations(path: Path, n_documents: int) -> None:
+    """Warn if documents of a file have relations between entities, which are left out."""
+    if n_documents:
+        documents = counted(n_documents, "document")
+        warnings.warn(
+            f"{path}: the relations between entities in {documents} are left out; cige reads the entities alone",
+            LeftOutWarning,
+            stacklevel=2,
+        )
 
 
 def an_object(value: Any) -> JsonObject:

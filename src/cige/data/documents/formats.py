@@ -47,8 +47,12 @@ def _columns(scheme: str) -> tuple[Read, Write]:
     return partial(lines.read_columns, scheme=scheme), partial(lines.write_columns, scheme=scheme)
 
 
-def _objects(place: str, read: Callable[[JsonObject, int], Document]) -> Read:
-    return partial(read_objects, place=place, read=read)
+def _objects(
+    place: str,
+    read: Callable[[JsonObject, int], Document],
+    has_relations: Callable[[JsonObject], bool] | None = None,
+) -> Read:
+    return partial(read_objects, place=place, read=read, has_relations=has_relations)
 
 
 def _table(form: str) -> Read:
@@ -79,10 +83,14 @@ FORMATS: dict[str, Format] = {
     "parquet": Format(
         "Parquet with a column of texts", tables.read_parquet, tables.write_parquet, (".parquet",), has_unlabelled=True
     ),
-    "doccano": Format("doccano's JSON lines", _objects("line", tools.doccano_document), tools.write_doccano),
+    "doccano": Format(
+        "doccano's JSON lines",
+        _objects("line", tools.doccano_document, tools.has_doccano_relations),
+        tools.write_doccano,
+    ),
     "label-studio": Format(
         "tasks of Label Studio",
-        _objects("task", tools.label_studio_document),
+        _objects("task", tools.label_studio_document, tools.has_label_studio_relations),
         tools.write_label_studio,
         has_unlabelled=True,
         has_predictions=True,

@@ -38,6 +38,10 @@ def doccano_document(record: JsonObject, number: int) -> Document:
     return Document(text, spans, without(record, *_OF_DOCCANO, "relations"), key is not None, number)
 
 
+def has_doccano_relations(record: JsonObject) -> bool:
+    return bool(record.get("relations"))
+
+
 def write_doccano(path: Path, documents: Iterable[Document]) -> None:
     lines = []
     for _, document in checked(documents):
@@ -111,6 +115,13 @@ def label_studio_document(record: JsonObject, number: int) -> Document:
         return Document(text, (), meta, False, number)
     values = [one.get("value") for one in _objects(answers[0], "result") if one.get("type") == "labels"]
     return Document(text, _spans(values, text), meta, True, number, is_suggested)
+
+
+def has_label_studio_relations(record: JsonObject) -> bool:
+    """Whether an annotation of a task has a relation between two of its entities."""
+    results = (answer.get("result") for answer in _objects(record, "annotations"))
+    parts = (part for result in results if isinstance(result, list) for part in result)
+    return any(isinstance(part, dict) and part.get("type") == "relation" for part in parts)
 
 
 def _objects(record: JsonObject, key: str) -> list[JsonObject]:

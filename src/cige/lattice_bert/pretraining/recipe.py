@@ -15,7 +15,7 @@ from cige.lattice_bert.pretraining.dataset import InstanceConfig
 from cige.lattice_bert.pretraining.packing import N_SPECIAL, Room
 from cige.lattice_bert.pretraining.start import settings_of
 from cige.recipes.ranges import within
-from cige.recipes.recipe_file import Overrides, default_name, read_recipe_file
+from cige.recipes.recipe_file import Overrides, default_name, override_pairs, read_recipe_file
 from cige.recipes.strict import build_strictly
 
 
@@ -113,13 +113,19 @@ def load_pretrain_recipe(recipe: str | Path, overrides: Overrides = None) -> Pre
         overrides: {"short.n_steps": 100} or ["short.n_steps=100"]; they take precedence over the file.
 
     Raises:
-        RecipeError: no such recipe, bad YAML, an unknown key, a wrong type, or settings that contradict each other.
+        RecipeError: no such recipe, bad YAML, an unknown key, a wrong type, settings that contradict each other, or an
+            override of `model.n_tokens`, which the data decides.
     """
     return resolve_pretrain_recipe(recipe, overrides)[0]
 
 
 def resolve_pretrain_recipe(recipe: str | Path, overrides: Overrides = None) -> tuple[PretrainRecipe, dict[str, str]]:
     """Like `load_pretrain_recipe`, and also returns where each value that is not a default comes from, by key."""
+    if "model.n_tokens" in dict(override_pairs(overrides)):
+        raise RecipeError(
+            "override model.n_tokens: this is always the size of the data's vocabulary; make another one with "
+            "`cige lattice-bert pretrain vocab`, and data with it"
+        )
     values, origins = read_recipe_file(recipe, overrides, kind=PRETRAIN)
     if "name" not in values:
         values["name"], origins["name"] = default_name(recipe), "from the recipe's own name"

@@ -20,6 +20,7 @@ DEFINE(Transitions, TRANSITIONS);
   F(S, const double *, start) /* [n_lanes]; -inf where forbidden and beyond L */                                      \
   F(S, const double *, end)                                                                                           \
   F(S, const double *, scores) /* [L, n_lanes], from a tag (row) to a tag (column) */                                 \
+  F(S, double, spread) /* the greatest difference of these scores where they are not forbidden */                     \
   F(S, const double *, into) /* its transpose, rows of n_lanes too */                                                 \
   F(S, Transitions, best) /* `scores` of what leads into each block */                                                \
   F(S, Transitions, forward) /* e to the power of them, of what leads into each block */                              \

@@ -1,8 +1,8 @@
 /* How probable spans are under a linear chain.
 
    Forward and backward scores are probabilities that are scaled by a power of two at every step, so a step takes no
-   logarithm, and an exponential for each tag; in 64 bits a tag is lost only if it is e^-700 less likely than the best
-   one. */
+   logarithm, and an exponential for each tag. In 64 bits a tag that is e^-700 less likely than the best one is lost, so
+   where scores are as far apart as no trained model has them, sums are made of logarithms instead. */
 
 #include <stdlib.h>
 
@@ -10,6 +10,7 @@
 
 #define SUMS 4 /* that go on side by side, since each addition waits for the one before it */
 #define LN2 0.6931471805599453
+#define WIDE 100.0 /* differences of scores for logarithms, as nn/crf_numpy.py has it */
 
 enum { OPEN, INSIDE, CLOSE, SINGLE, LEAVING = 3, PARTS = 4 }; /* of Chain's places: B, M or I, E, S */
 
@@ -64,9 +65,46 @@ static int64_t rescale(double *row, int64_t n) {
   return power;
 }
 
+/* Whether the scores of a character are further apart than `limit`. */
+static int is_wide(const double *unary, int64_t n_tags, double top, double limit) {
+  int is_below = 0;
+  for (int64_t i = 0; i < n_tags; i++) is_below |= (unary[i] < top - limit) & (unary[i] > -INFINITY);
+  return is_below;
+}
+
+/* log of the sum of e^(a[i] + b[i]) */
+static double log_of_sum(const double *a, const double *b, int64_t n) {
+  double top = -INFINITY, sum = 0;
+  for (int64_t i = 0; i < n; i++) top = a[i] + b[i] > top ? a[i] + b[i] : top;
+  for (int64_t i = 0; i < n && top > -INFINITY; i++) sum += exp(a[i] + b[i] - top);
+  return sum > 0 ? top + log(sum) : top;
+}
+
+/* As find_marginals, in logarithms. */
+static void find_logs(const Chain *c, Room *w, int64_t n, int64_t first_beta, int64_t last_alpha) {
+  const int64_t S = c->n_lanes, L = c->n_tags;
+  w->in_logs = 1;
+  w->heights[n] = 0;
+  for (int64_t t = 0; t < n; t++) w->alpha_power[t] = w->beta_power[t] = 0, w->heights[t] = 0;
+  for (int64_t i = 0; i < L; i++) w->alpha[i] = c->start[i] + w->unary[i];
+  for (int64_t t = 1; t <= last_alpha; t++)
+    for (int64_t i = 0; i < L; i++)
+      w->alpha[t * S + i] = log_of_sum(w->alpha + (t - 1) * S, c->into + i * S, L) + w->unary[t * S + i];
+  for (int64_t i = 0; i < L; i++) w->beta[(n - 1) * S + i] = c->end[i];
+  double *after = w->best; /* free by now */
+  for (int64_t t = n - 2; t >= first_beta; t--) {
+    for (int64_t i = 0; i < L; i++) after[i] = w->beta[(t + 1) * S + i] + w->unary[(t + 1) * S + i];
+    for (int64_t i = 0; i < L; i++) w->beta[t * S + i] = log_of_sum(after, c->scores + i * S, L);
+  }
+  w->all = log_of_sum(w->alpha + last_alpha * S, w->beta + last_alpha * S, L);
+}
+
+static inline double log_of(const Room *w, double x) { return w->in_logs ? x : log(x); }
+
 void find_marginals(const Chain *c, Room *w, int64_t n, int64_t first_beta, int64_t last_alpha) {
   const int64_t S = c->n_lanes, L = c->n_tags;
-  w->heights[0] = 0;
+  int has_wide = 0;
+  w->heights[0] = 0, w->in_logs = 0;
   for (int64_t t = 0; t < n; t++) {
     const double *unary = w->unary + t * S;
     const int64_t n_lanes = lanes_at(c, w, t), n_tags = n_lanes < L ? n_lanes : L;
@@ -76,6 +114,11 @@ void find_marginals(const Chain *c, Room *w, int64_t n, int64_t first_beta, int6
     for (int64_t i = 0; i < n_lanes; i += DOUBLES)
       *(doubles_t *)(weight + i) = exp_of_doubles(*(const doubles_t *)(unary + i) - top);
     w->heights[t + 1] = w->heights[t] + top;
+    has_wide |= is_wide(unary, n_tags, top, WIDE - c->spread);
+  }
+  if (has_wide) {
+    find_logs(c, w, n, first_beta, last_alpha);
+    return;
   }
   double first[BLOCK];
   for (int64_t i = 0; i < S; i += BLOCK) {
@@ -136,7 +179,7 @@ static double share_of_stretch(const Chain *c, const Room *w, int64_t n, int64_t
   const int64_t S = c->n_lanes;
   int64_t slot = -1, at = place_in_span(c, w, label, start, end, start, &slot), t = start;
   if (at < 0) return 0;
-  double total = w->heights[start + 1] + (double)w->alpha_power[start] * LN2 + log(w->alpha[start * S + at]);
+  double total = w->heights[start + 1] + (double)w->alpha_power[start] * LN2 + log_of(w, w->alpha[start * S + at]);
   while (++t < end + goes_on) {
     const int64_t next = place_in_span(c, w, label, start, end, t, &slot);
     if (next < 0) return 0;
@@ -144,7 +187,7 @@ static double share_of_stretch(const Chain *c, const Room *w, int64_t n, int64_t
     at = next;
   }
   t--;
-  total += log(w->beta[t * S + at]) + (double)w->beta_power[t] * LN2 + w->heights[n] - w->heights[t + 1];
+  total += log_of(w, w->beta[t * S + at]) + (double)w->beta_power[t] * LN2 + w->heights[n] - w->heights[t + 1];
   const double share = exp(total - w->all);
   return share > 1 ? 1 : share;
 }
@@ -197,9 +240,10 @@ int find_candidates(const Chain *c, const Room *w, int64_t n, const Families *fa
       const int64_t f = c->label[place] < 0 ? -1 : families->family[c->label[place]];
       if (f < 0) continue;
       const double a = w->alpha[t * S + place], b = w->beta[t * S + place];
-      const double share = a * b > 1e-300 && power < 600 ? a * b * factor
-                           : a != 0 && b != 0            ? exp(log(a) + log(b) + power)
-                                                         : 0;
+      const double share = w->in_logs                      ? exp(a + b + power)
+                           : a * b > 1e-300 && power < 600 ? a * b * factor
+                           : a != 0 && b != 0              ? exp(log(a) + log(b) + power)
+                                                           : 0;
       inside[t * S + f] += share;
       if (c->prefix[place] == 1 || c->prefix[place] == 4) opens[t * S + f] += share;
       if (c->is_open || c->prefix[place] == 3 || c->prefix[place] == 4) closes[t * S + f] += share;

@@ -31,6 +31,7 @@ typedef struct {
   int64_t *alpha_power, *beta_power;            /* [n], powers of two, of all steps up to here */
   double *heights;                              /* [n + 1], sums of the highest emissions, which `weight` leaves out */
   double all;                                   /* log of the sum over all tag sequences */
+  int in_logs; /* alpha and beta are logarithms, all powers and heights 0 */
   int32_t *path;
   double *trained; /* [n, n_lanes], `unary` of the trained chain, where that of the sentence has copies */
   uint8_t *states; /* [n, n_slots + 2], where it has copies: 1 + the set of copies that an entity begins with or 0, whether
