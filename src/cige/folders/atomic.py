@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+# Errors of writing, which do not say where; from reading a file, there are none of them.
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @contextmanager
@@ -15,7 +19,8 @@ def atomic_file(path: Path | str) -> Iterator[Path]:
 
     A file that is replaced keeps its group and its permissions, and its owner if the process may give files away. If
     its group cannot be kept, the new group may do no more than everybody. Devices and pipes, such as /dev/stdout, are
-    not replaced; what was written is copied into them if the block succeeds.
+    not replaced; what was written is copied into them if the block succeeds. If it cannot be written, the OSError names
+    `path`, rather than the temporary file beside it or nothing.
     """
     import tempfile  # importing it takes longer than reading a folder
 
@@ -29,18 +34,19 @@ def atomic_file(path: Path | str) -> Iterator[Path]:
                 stream.write(aside.read_bytes())
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-    os.close(handle)
-    aside = Path(name)
-    try:
-        yield aside
-        _sync(aside)
-        _take_access(aside, path, 0o666)
-        os.replace(aside, path)
-        _sync(path.parent)
-    finally:
-        with suppress(FileNotFoundError):
-            aside.unlink()
+    with _naming(path):
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+        os.close(handle)
+        aside = Path(name)
+        try:
+            yield aside
+            _sync(aside)
+            _take_access(aside, path, 0o666)
+            os.replace(aside, path)
+            _sync(path.parent)
+        finally:
+            with suppress(FileNotFoundError):
+                aside.unlink()
 
 
 @contextmanager
@@ -48,12 +54,30 @@ def atomic_folder(path: Path | str) -> Iterator[Path]:
     """Yield an empty folder to fill; if the block succeeds, it replaces `path`, otherwise nothing changes.
 
     A folder that is replaced keeps its own group and permissions as in `atomic_file`; the files in it are new. Raises
-    an OSError if `path` is a file, or writing failed.
+    an OSError that names `path` if it is a file, or writing failed.
     """
+    path = Path(path)
+    with _naming(path), _replacing(path) as aside:
+        yield aside
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Let errors name `path` rather than what is written in its place, which is removed again, or nothing."""
+    try:
+        yield
+    except OSError as error:
+        is_nowhere = error.filename is None and error.errno in _NO_ROOM
+        if is_nowhere or f"{os.sep}.{path.name}." in f"{os.sep}{error.filename}":
+            error.filename, error.filename2 = str(path), None
+        raise
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[Path]:
     import shutil
     import tempfile
 
-    path = Path(path)
     if path.exists() and not path.is_dir():
         raise NotADirectoryError(f"{path} is a file, not a folder to replace")
     path.parent.mkdir(parents=True, exist_ok=True)
