@@ -25,11 +25,16 @@ from cige.training.files import find_file
 from cige.training.recipe import DataConfig, SourceConfig
 
 _SHIPPED = Path(__file__).parents[1] / "recipes" / "types"
+MIN_EXPECTED = 5.0  # entities of a label in the development sentences; that there are none is no chance then (e^-5)
 REPEATED_SHARE = 0.01  # of the development sentences; a few short ones are the same in any two files
 
 
 class UnlearnedLabelWarning(UserWarning):
     """Development sentences have labels that no training sentence has."""
+
+
+class UnmeasuredLabelWarning(UserWarning):
+    """Development sentences lack a label that many training sentences have."""
 
 
 class NoDevelopmentEntityWarning(UserWarning):
@@ -89,6 +94,7 @@ def warn_of_misleading_scores(sources: Sequence[Source]) -> None:
         if source.types is None:
             learned = {part for written in labels_of(source.train) for part in written.split(EITHER)}
             _warn_of_unlearned(source.dev, learned)
+            _warn_of_unmeasured(source)
         _warn_of_no_entities(source)
     _warn_of_repeated(sources)
 
@@ -103,6 +109,26 @@ def _warn_of_unlearned(dev: Iterable[Sentence], learned: set[str]) -> None:
             f"{entities} cannot be found, because no training sentence has such a label: "
             + ", ".join(f"{label} ({n:,})" for label, n in unlearned.items()),
             UnlearnedLabelWarning,
+            stacklevel=3,
+        )
+
+
+def _warn_of_unmeasured(source: Source) -> None:
+    """Warn of labels that no development entity has, although chance cannot be the reason."""
+    counts = Counter(span.label for sentence in source.train for span in sentence.spans)
+    there = {part for written in labels_of(source.dev) for part in written.split(EITHER)}
+    ratio = len(source.dev) / len(source.train) if source.train else 0.0
+    missing = {
+        label: n
+        for label, n in sorted(counts.items())
+        if n * ratio >= MIN_EXPECTED and not {OPEN, *label.split(EITHER)} & there
+    }
+    if missing and there:
+        warnings.warn(
+            "no development entity has the label "
+            + ", ".join(f"{label} ({n:,} in the training data)" for label, n in missing.items())
+            + ": dev F1 counts all that are found as errors, and the best epoch is chosen by it",
+            UnmeasuredLabelWarning,
             stacklevel=3,
         )
 

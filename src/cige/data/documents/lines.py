@@ -12,6 +12,7 @@ from cige.data.documents.document import (
     ReadingOptions,
     checked,
     json_text,
+    left_out_of,
     read_objects,
     read_spans,
     span_dicts,
@@ -40,8 +41,10 @@ def read_jsonl(path: Path, options: ReadingOptions) -> list[Document]:
 
     def read(record: JsonObject, number: int) -> Document:
         text = text_of(record)
-        spans = read_spans(record.get("entities", []), text)
-        return Document(text, spans, without(record, "text", "entities"), "entities" in record, number)
+        entities = record.get("entities", [])
+        spans = read_spans(entities, text)
+        meta = without(record, "text", "entities")
+        return Document(text, spans, meta, "entities" in record, number, left_out=left_out_of(entities))
 
     return read_objects(path, "line", read)
 
