@@ -113,7 +113,7 @@ def parser_of(verb: str) -> argparse.ArgumentParser:
     )
     command.add_arguments(parser)
     if chinese.is_wanted():
-        parser.description = f"{chinese.chinese(VERBS[verb])}\n\n{parser.description}"
+        parser.description = chinese.description_of(VERBS[verb], parser.description or "")
         chinese.translate(parser)
     return parser
 
