@@ -41,7 +41,7 @@ class Document:
     is_labelled: bool = True
     line: int | None = None
     is_suggested: bool = False
-    left_out: frozenset[str] = frozenset()
+    left_out: frozenset[str] = field(default=frozenset(), compare=False)
 
 
 @dataclass(frozen=True)
