@@ -8,6 +8,7 @@ import warnings
 from itertools import pairwise
 
 import numpy as np
+import pandas as pd
 import pytest
 import tiny
 from tiny import FOUND, SENTENCE, triples
@@ -96,8 +97,11 @@ def test_options_of_the_wrong_type_are_named(ner):
 def test_the_text_that_is_none_is_named(ner):
     with pytest.raises(TypeError, match=r"text 2 is bytes; expected str, so decode it first"):
         ner(["李明", b"\xe6"])
-    with pytest.raises(TypeError, match="given one str; expected an iterable of str"):
-        ner.pipe("李明")
+    with pytest.raises(TypeError, match=r"text 2 is .*; expected str, so fill or drop missing values"):
+        list(ner.pipe(pd.Series(["李明", None])))
+    for texts in ("李明", pd.DataFrame({"text": ["李明"]}), {"text": "李明"}):  # a table and a dict have other items
+        with pytest.raises(TypeError, match=r"given .*; expected an iterable of str"):
+            ner.pipe(texts)
     for size in (0, -1, 2.0, True, "2", None):
         with pytest.raises(ValueError, match=f"batch_size={size!r}; expected a whole number, 1 or more"):
             ner.pipe([], batch_size=size)

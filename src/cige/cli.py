@@ -116,7 +116,7 @@ def parser_of(verb: str) -> argparse.ArgumentParser:
     parser.set_defaults(run=getattr(command, "run", None))  # verbs below it have functions of their own
     command.add_arguments(parser)
     if chinese.is_wanted():
-        parser.description = f"{chinese.chinese(VERBS[verb])}\n\n{parser.description}"
+        parser.description = chinese.description_of(VERBS[verb], parser.description or "")
         chinese.translate(parser)
     return parser
 

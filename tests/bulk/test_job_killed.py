@@ -101,6 +101,25 @@ def die(pipe, job):
     os._exit(7)
 
 
+def test_the_command_names_the_files_that_changed(tmp_path, capsys):
+    folder, output = tmp_path / "texts", tmp_path / "out"
+    folder.mkdir()
+    for name in "abcd":
+        (folder / f"{name}.txt").write_text(bulk_jobs.lines(2), encoding="utf-8")
+    bulk_jobs.plan(folder, output).begin()
+
+    def refused() -> str:
+        assert main(["annotate", str(folder), str(output)]) == 2
+        return capsys.readouterr().err
+
+    (folder / "b.txt").unlink()
+    assert "(b.txt is missing)" in refused()
+    (folder / "e.txt").write_text("新\n", encoding="utf-8")
+    assert "(b.txt is missing, and 1 other file too)" in refused()
+    (folder / "a.txt").write_text("新\n", encoding="utf-8")
+    assert "(a.txt has other contents, and 2 other files too)" in refused()
+
+
 def test_the_command_refuses_another_model_lexicon_input_or_folder(texts, tmp_path, capsys):
     source, output = tmp_path / "texts.txt", tmp_path / "out"
     source.write_text(bulk_jobs.lines(6), encoding="utf-8")
@@ -122,7 +141,7 @@ def test_the_command_refuses_another_model_lexicon_input_or_folder(texts, tmp_pa
     assert "has another model (the model was 0" in refused()
     (output / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
     source.write_text(bulk_jobs.lines(7), encoding="utf-8")
-    assert "the input files are not the same" in refused()
+    assert "(the input file has other contents)" in refused()
     (output / "manifest.json").unlink()
     (output / "notes.txt").write_text("mine")
     assert "no annotation of cige" in refused()

@@ -11,8 +11,8 @@ import sys
 import pytest
 from rich.cells import cell_len
 
-from cige.cli import INTRODUCTION, SEE, VERBS, main, parser_of
-from cige.commands.chinese import TRANSLATIONS, is_wanted, lines_of
+from cige.cli import INTRODUCTION, SEE, VERBS, command_of, main, parser_of
+from cige.commands.chinese import TRANSLATIONS, as_one_line, is_wanted, lines_of
 
 CHINESE = re.compile("[\u4e00-\u9fff]")
 
@@ -43,7 +43,8 @@ def test_every_verb_has_a_chinese_description(verb):
 
 def test_every_translation_is_of_a_text_that_is_shown():
     shown = set(VERBS.values()).union(*(helps(parser_of(verb)) for verb in VERBS))
-    shown |= {"print the version", INTRODUCTION, SEE}
+    shown |= {"print the version", as_one_line(INTRODUCTION), SEE}
+    shown |= {as_one_line(text) for verb in VERBS for text in (command_of(verb).__doc__ or "").split("\n\n")[1:]}
     assert not TRANSLATIONS.keys() - shown
     assert all(CHINESE.search(text) for text in TRANSLATIONS.values())
 
@@ -103,6 +104,21 @@ def test_help_of_a_verb_is_in_chinese(monkeypatch, capsys, verb):
         with pytest.raises(SystemExit):
             main([verb, "build", "--help"])
         assert "显示这份帮助并退出" in capsys.readouterr().out
+
+
+IN_ENGLISH = ("compare", "leaderboard", "lattice-bert")  # whose descriptions are of measurements and papers
+
+
+@pytest.mark.parametrize("verb", [verb for verb in VERBS if verb not in IN_ENGLISH])
+def test_every_paragraph_of_a_description_is_in_chinese(monkeypatch, verb):
+    monkeypatch.setenv("LANG", "zh_CN.UTF-8")
+    description = parser_of(verb).description
+    assert description.startswith(TRANSLATIONS[VERBS[verb]] + "\n")
+    texts = [part for part in description.strip().split("\n\n") if not part.startswith(("  ", "示例："))]
+    assert all(CHINESE.search(text.splitlines()[0]) for text in texts)
+    examples = [line for line in (command_of(verb).__doc__ or "").splitlines() if line.startswith("  cige ")]
+    assert not set(examples) - set(description.splitlines())
+    assert all(cell_len(line) <= 120 for line in description.splitlines())
 
 
 @pytest.mark.parametrize("verb", VERBS)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from labelled_text import SPANS, TEXT
 
@@ -25,6 +27,25 @@ def test_the_command(tmp_path, capsys):
     assert main(["convert", str(source), str(tmp_path / "x.unknown")]) == 2
     said = capsys.readouterr().err
     assert "cannot tell the format from the name" in said and "name it by --to" in said
+
+
+def test_what_entities_lose_is_told(tmp_path, capsys):
+    source = tmp_path / "found.jsonl"
+    entity = {"start": 0, "end": 2, "label": "LOC", "text": "北京", "score": 0.9}
+    source.write_text(json.dumps({"text": "北京大学", "entities": [entity]}) + "\n", encoding="utf-8")
+    table = tmp_path / "found.csv"
+    table.write_text(
+        'text,entities\n北京大学,"[{""start"":0,""end"":2,""label"":""LOC"",""forced"":true}]"\n', encoding="utf-8"
+    )
+    for given, key in ((source, "score"), (table, "forced")):
+        assert main(["convert", str(given), str(tmp_path / "tasks.json"), "--to", "label-studio"]) == 0
+        assert f"entities are written without their {key}, so keep INPUT" in capsys.readouterr().err
+    del entity["score"]
+    source.write_text(
+        json.dumps({"text": "北京大学", "entities": [entity | {"forced": False}]}) + "\n", encoding="utf-8"
+    )
+    assert main(["convert", str(source), str(tmp_path / "tasks.json"), "--to", "label-studio"]) == 0
+    assert not capsys.readouterr().err
 
 
 def test_repairs_of_the_command_are_told(tmp_path, capsys):

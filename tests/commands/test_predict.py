@@ -25,6 +25,13 @@ def test_what_looks_like_an_option_is_told_how_to_be_read(run, model):
     assert json.loads(run("predict", "--model", model, "--format", "jsonl", "--", "-x北京")[1])["text"] == "-x北京"
 
 
+def test_several_texts_or_files_are_told_how_to_be_given(run, model):
+    for verb in ("predict", "explain"):
+        code, _, err = run(verb, "a.txt", "b.txt", "--model", model)
+        assert code == 2 and "unrecognized arguments: b.txt (give one text in quotes or one file; for several" in err
+    assert "give one text" not in run("info", model, "b.txt")[2]
+
+
 def test_a_file_may_be_read_as_one_document(run, tmp_path):
     lines = ["著名演员杜鹃在北京出席了发布会。", "随后杜鹃说，明年再来。很多人喜欢杜鹃。"]
     (tmp_path / "report.txt").write_text("\n".join(lines), encoding="utf-8")

@@ -143,6 +143,31 @@ def test_a_full_disk_leaves_the_old_file_and_folder(tmp_path, monkeypatch, call)
     assert names(tmp_path) == ["file", "folder"]
 
 
+@pytest.mark.parametrize(("kind", "call"), [(atomic_file, "mkstemp"), (atomic_folder, "mkdtemp")])
+def test_errors_name_what_could_not_be_written(tmp_path, monkeypatch, kind, call):
+    path = tmp_path / "words"
+    for code, name in (
+        (errno.ENOSPC, None),  # a full disk, when data are written, has no name
+        (errno.EROFS, tmp_path / ".words.x1.part"),
+        (errno.EACCES, tmp_path / ".words.x1.part/manifest.json"),
+    ):
+
+        def refuse(*args, code=code, name=name, **kwargs):
+            raise OSError(code, os.strerror(code), *([] if name is None else [str(name)]))
+
+        with monkeypatch.context() as patch:
+            patch.setattr(f"tempfile.{call}", refuse)
+            with pytest.raises(OSError) as found, kind(path):
+                pass
+        assert (found.value.errno, found.value.filename) == (code, str(path))
+    for other in (OSError(errno.ENOENT, "none", "input"), OSError("a reason"), BrokenPipeError(errno.EPIPE, "closed")):
+        name = other.filename
+        with pytest.raises(OSError) as found, kind(path):
+            raise other
+        assert found.value.filename == name  # about something else
+    assert names(tmp_path) == []
+
+
 def test_what_was_written_is_on_the_disk_before_it_is_renamed(tmp_path, monkeypatch):
     events = []
     sync, rename = os.fsync, os.replace

@@ -29,8 +29,19 @@ def test_the_largest_fits_an_int64():
         (["word", "label", "label"], ["word", "label", "label (again)"]),
         (["词", "名称", "类型"], ["word", "名称", "label"]),
         (["name", "word"], ["name", "word"]),
+        (["编号", "企业名称", "类型"], ["编号", "word", "label"]),
+        (["企业名称", "词"], ["企业名称", "word"]),
+        (["小米", "公司名称"], ["小米", "公司名称"]),  # a word and its label
+        (["小米", "公司名称", "type"], ["小米", "公司名称", "label"]),
+        (["企业名称", "产品名称"], ["企业名称", "产品名称"]),
+        (["你的名字", "Your Name"], ["你的名字", "Your Name"]),
         (["word", "Word", "", ""], ["word", "Word (again)", "", ""]),
     ],
 )
 def test_one_column_is_the_words_and_one_the_labels(cells, names):
     assert column_names(cells) == names
+
+
+def test_a_table_has_names_of_columns_for_certain():
+    assert column_names(["id", "company_name"], is_header=True) == ["id", "word"]
+    assert column_names(["id", "company_name"]) == ["id", "company_name"]

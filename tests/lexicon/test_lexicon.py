@@ -188,7 +188,7 @@ def test_a_list_has_the_label_and_the_mode_of_the_call(lexicon, make):
 def test_what_cannot_be_added_is_explained(lexicon):
     with pytest.raises(TypeError, match=r"label='PER'"):
         lexicon.add("张三", "PER")
-    for words in ({"张三": "PER"}, ["张三", UserWord("李四")], pd.DataFrame({"word": ["张三"]}), b"x", 7):
+    for words in ({"张三": "PER"}, ["张三", UserWord("李四")], b"x", 7):
         for options in ({"label": "LOC"}, {"mode": "block"}, {"mode": "block", "inside": True}):
             message = r"label=, mode= and inside= are for strings, one by one or in a list"
             if isinstance(words, dict) and "mode" in options:  # which has labels of its own, but no modes

@@ -1,5 +1,6 @@
 """A user's words with labels and modes, added or for one call."""
 
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -112,12 +113,44 @@ def test_words_of_a_call_leave_the_lexicon_as_it_is(lexicon):
     assert "京市" not in lexicon and over.fingerprint == lexicon.fingerprint
 
 
+def test_a_call_gives_label_and_mode_to_what_has_none(lexicon, tmp_path):
+    rows = [("江大桥", None, None), ("长江", "LOC", None), ("市长江", None, "block"), ("市", None, "force")]
+    given = [("江大桥", "ORG", "type"), ("长江", "LOC", "type"), ("市长江", None, "block"), ("市", "ORG", "force")]
+    table = pd.DataFrame(rows, columns=["词", "标签", "模式"])
+    lexicon.add(table, label="ORG", mode="type")
+    assert entries(lexicon) == given
+    lexicon.remove(table)
+    file = tmp_path / "words.csv"
+    table.to_csv(file, index=False)
+    report = lexicon.add_file(file, label="ORG", mode="type")
+    assert entries(lexicon) == given and not report.n_refused
+    lexicon.remove(table)
+    lexicon.add_file(file, mode="block")
+    assert entries(lexicon)[0] == ("江大桥", None, "block")  # and 长江 has a label, which a blocked word cannot have
+    assert [word for word, _, _ in entries(lexicon)] == ["江大桥", "市长江"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"label": "O"}, "label='O', mode='evidence': not a label"),
+        ({"label": 3}, "label is int"),
+        ({"mode": "forced"}, "unknown mode"),
+        ({"label": "ORG", "mode": "block"}, "mode block with a label"),
+    ],
+)
+def test_a_label_and_a_mode_that_no_word_can_have_are_refused_before_the_file_is_read(lexicon, options, message):
+    with pytest.raises(LexiconError, match=message):
+        lexicon.add_file("no such file", **options)
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         ("南京", r"expected a list of words, such as \['南京'\]"),
         ([b"x"], "expected strings or UserWords, got bytes"),
         ([UserWord(3)], "expected strings or UserWords, got int"),
+        (["南京", float("nan")], "got float as word 2, so fill or drop missing values first"),
         ({"南京": 3}, "the label of '南京' is int"),
         (["好", "南京"], r"cannot add '好' \(single character\)"),
         ({"南京": "A B"}, "not a label"),

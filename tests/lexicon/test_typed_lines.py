@@ -333,7 +333,7 @@ def test_a_separator_that_no_row_has_is_reported(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "header", ["产品名称,类别", "Product Name,Type", "商品名字,分类", "产品名称,类别,模式", "产品名称,频次"]
+    "header", ["产品,类别", "Product Name,Type", "商品名字,分类", "产品名称,企业名称", "产品名称,频次名称"]
 )
 def test_a_header_that_is_not_understood_is_refused(tmp_path, header):
     found = read_named(tmp_path, "w.csv", f"{header}\n贺兰草,产品\n沙葱,产品\n")
@@ -341,10 +341,33 @@ def test_a_header_that_is_not_understood_is_refused(tmp_path, header):
     assert refusals(found) == [(1, NO_HEADER)]
 
 
-@pytest.mark.parametrize("header", ["编号,产品名称,类别", "产品,模式,类别", "产品名称,类别,频次"])
+@pytest.mark.parametrize("header", ["编号,产品,类别", "产品,模式,类别", "产品,类别,频次"])
 def test_a_header_without_a_column_of_words_is_an_error(tmp_path, header):
     with pytest.raises(LexiconError, match=r"w\.csv, line 1: looks like a header .* name the columns word, label"):
         read_named(tmp_path, "w.csv", f"{header}\n1,贺兰草,产品\n")
+
+
+@pytest.mark.parametrize(
+    ("header", "ignored"),
+    [
+        ("企业名称,简称", ("简称",)),
+        ("药品名称,Type", ()),
+        ("客户姓名,部门", ("部门",)),
+        ("product_name,label", ()),
+    ],
+)
+def test_the_only_column_of_names_is_that_of_the_words(tmp_path, header, ignored):
+    found = read_named(tmp_path, "w.csv", f"\ufeff{header}\r\n贺兰草,产品\r\n沙葱,产品\r\n")
+    assert found.words == ["贺兰草", "沙葱"] and not found.report.n_refused
+    assert found.report.ignored_columns == ignored
+    assert {label for label, _ in found.of_words} == {None if ignored else "产品"}
+    wide = read_named(tmp_path, "w.csv", f"编号,{header},日期\n1,贺兰草,产品,2024/3/6\n")
+    assert wide.words == ["贺兰草"] and wide.report.ignored_columns[0] == "编号"
+    first, _ = header.split(",")
+    assert read_named(tmp_path, "w.csv", f"{first}\n沙葱\n").words == ["沙葱"]
+    for mode in ("", ",force"):
+        found = read_named(tmp_path, "w.csv", f"小米,{first}{mode}\n华为,{first}{mode}\n")  # words and labels
+        assert found.words == ["小米", "华为"] and {label for label, _ in found.of_words} == {first}
 
 
 def test_what_is_no_header(tmp_path):

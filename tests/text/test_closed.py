@@ -27,6 +27,8 @@ LONG = "iVBORw0KGgo/" * 400
         ("运行`pip install cige`后", ["`pip install cige`"]),
         ("```python\nBeijing = 1\n```", ["```python\nBeijing = 1\n```"]),
         ('<a href="x">北京</a><br/>', ['<a href="x">', "</a><br/>"]),
+        ("<!DOCTYPE html>\n张三&nbsp;&lt;李四&gt;", ["<!DOCTYPE html>\n", "&nbsp;&lt;", "&gt;"]),
+        ("张三&#160;在&#x5317;京&ldquo;好&rdquo;", ["&#160;", "&#x5317;", "&ldquo;", "&rdquo;"]),
         *(
             (f"{tag}李明收", [tag])
             for tag in (f'<img src="data:image/png;base64,{LONG}">', f"<a href='/x?q={LONG}' title=\"张三\">")
@@ -47,6 +49,7 @@ def test_what_is_closed(text, expected):
 @pytest.mark.parametrize(
     "text",
     ["Bank of China", "AT&T Inc.", "京东JD.com", "AC/DC", "C罗3:0", "2021/05/06", "Fatih_Tekke", "<红楼梦>",
+     "H&amp;M", "埃隆&middot;马斯克", "Johnson&Johnson；", "dolce&gabbana;", "&lt", "&#张;",
      "<The Beatles>", "3^2*4", "A@B", "AlphaGo/AlphaZero", "陶\ufffd某", "No.1", "iPhone 15 Pro", f'<p a="{LONG}李明',
      "北\u200d京大学"],
 )  # fmt: skip

@@ -1,9 +1,10 @@
 """What is not a text, or not a whole number, is named."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from cige.text.given import check_text, decode_hint, whole_number
+from cige.text.given import check_text, check_texts, decode_hint, item_hint, whole_number
 
 
 @pytest.mark.parametrize(
@@ -27,6 +28,34 @@ def test_texts_are_taken():
     check_text("")
     check_text("北京")
     assert decode_hint("北京") == decode_hint(None) == ""
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("北京", "given one str; expected an iterable of str, such as [text]"),
+        (b"a", "given one bytes; expected an iterable of str, such as [text]"),
+        (5, "given int; expected an iterable of str, such as [text]"),
+        ({"text": "北京"}, "given dict; expected an iterable of str, such as [text]"),
+        (pd.DataFrame({"text": ["北京"]}), "given DataFrame; expected an iterable of str, such as table['text']"),
+    ],
+)
+def test_what_does_not_hold_texts_is_named(given, message):
+    with pytest.raises(TypeError) as found:
+        check_texts(given)
+    assert str(found.value) == message
+
+
+def test_what_holds_texts_is_taken():
+    for given in (["北京"], iter(["北京"]), {"北京"}, pd.Series(["北京"]), np.array(["北京"]), {"text": 1}.keys()):
+        check_texts(given)
+
+
+def test_missing_values_of_a_column_have_a_hint():
+    missing = ", so fill or drop missing values first"
+    assert {item_hint(value) for value in (None, float("nan"), np.float64("nan"), pd.NA)} == {missing}
+    assert item_hint(3.5) == item_hint(np.zeros(2)) == item_hint(["北京"]) == ""
+    assert item_hint(b"a") == decode_hint(b"a")
 
 
 @pytest.mark.parametrize("value", [-1, 2.0, "3", None, True, np.float32(2)])

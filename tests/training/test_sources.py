@@ -22,6 +22,7 @@ from cige.training.sources import (
     NoDevelopmentEntityWarning,
     RepeatedSentenceWarning,
     UnlearnedLabelWarning,
+    UnmeasuredLabelWarning,
     golds_of,
     read_data,
     read_sources,
@@ -110,6 +111,23 @@ def test_labels_that_only_development_sentences_have_are_told(tmp_path: Path) ->
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warn_of_misleading_scores(read_sources(data)[0])
+
+
+def test_labels_that_development_sentences_lack_are_told(tmp_path: Path) -> None:
+    train, dev = tmp_path / "train.jsonl", tmp_path / "dev.jsonl"
+    person, ship, both = (Sentence("张三说", (Span(0, 2, label),)) for label in ("PER", "SHIP", "PER|SHIP"))
+    write_sentences(train, [Sentence(f"{k}", ()) for k in range(8)] + [person] * 2 + [ship] * 10)
+    data = DataConfig(train=str(train), dev=str(dev))
+    lacking = [Sentence("北京", ()), Sentence("李四", (Span(0, 2, "PER"),))] * 5
+    write_sentences(dev, lacking)
+    told = r"^no development entity has the label SHIP \(10 in the training data\): dev F1 counts all"
+    with pytest.warns(UnmeasuredLabelWarning, match=told):
+        warn_of_misleading_scores(read_sources(data)[0])
+    for enough in ([*lacking, both], lacking[:8]):  # one is there; and of 8 sentences, four would be expected
+        write_sentences(dev, enough)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", UnmeasuredLabelWarning)
+            warn_of_misleading_scores(read_sources(data)[0])
 
 
 @pytest.mark.parametrize("label", ["O", "*", "PER|O"])

@@ -7,10 +7,10 @@ on the number of processes.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from cige.data.documents.tables import csv_records
 from cige.errors import DataError
 from cige.folders.manifest import sha256
 from cige.folders.packed import UNPACKING_ERRORS, is_pipe, unpack
+from cige.text.counted import counted
 
 FORMATS = {".txt": "txt", ".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".tsv": "tsv", ".parquet": "parquet"}
 PIECE_ROWS = 500  # if no part size is given, parts have a multiple of this many rows
@@ -217,3 +218,16 @@ def columns_of(path: Path, file: InputFile, form: str) -> tuple[str, ...]:
 def _format_of(file: Path) -> str | None:
     form = FORMATS.get(suffix(file))
     return None if form == "parquet" and file.suffix.lower() != ".parquet" else form
+
+
+def changed_files(before: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]]) -> str:
+    """How two lists of `InputFile`s, as manifests have them, differ: the first file that is missing, new or changed,
+    and how many others there are."""
+    old, new = ({file["name"]: file for file in files} for files in (before, now))
+    differing = sorted(name for name in {**old, **new} if old.get(name) != new.get(name))
+    if not differing:
+        return "the input files are in another order"
+    first = differing[0]
+    how = "is missing" if first not in new else "is new" if first not in old else "has other contents"
+    others = f", and {counted(len(differing) - 1, 'other file')} too" if len(differing) > 1 else ""
+    return f"{first or 'the input file'} {how}{others}"

@@ -20,7 +20,7 @@ from typing import Any, cast
 
 from cige.bulk.annotator import ENTITY_FIELDS, Annotation, Annotator, AnnotatorSettings
 from cige.bulk.fingerprint import Versions
-from cige.bulk.inputs import PIECE_ROWS, InputFile, Part, columns_of, find_files, parts_of, scan
+from cige.bulk.inputs import PIECE_ROWS, InputFile, Part, changed_files, columns_of, find_files, parts_of, scan
 from cige.bulk.records import PartRecord, read_record
 from cige.bulk.rows import (
     OUTPUTS,
@@ -331,11 +331,7 @@ class Job:
                 if name == "settings" and isinstance(given, dict):
                     name = next(key for key in {**now, **given} if given.get(key) != now.get(key))
                     given, now = given.get(name), now.get(name)
-                what = (
-                    "the input files are not the same any more"
-                    if name == "input"
-                    else f"{name} was {given!r}, now {now!r}"
-                )
+                what = changed_files(given or (), now) if name == "input" else f"{name} was {given!r}, now {now!r}"
                 raise DataError(f"{self.output}: begun with another input or other options ({what}); give a new folder")
 
     @staticmethod

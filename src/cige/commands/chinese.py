@@ -1,4 +1,4 @@
-"""Chinese help of the command line, for a Chinese locale; `chinese.json` translates verbs and options."""
+"""Chinese help of the command line, for a Chinese locale; `chinese.json` translates verbs, descriptions and options."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ from cige.extensions import extensions
 
 HEADINGS = {"usage: ": "用法：", "positional arguments": "参数", "options": "选项"}
 
+EXAMPLES = "示例："
+DESCRIPTION_COLUMNS = 118  # as wide as the English descriptions
+
 _FILES = (Path(__file__).with_suffix(".json"), *(added.chinese for added in extensions()))
 _SECTIONS = [section for file in _FILES for section in json.loads(file.read_text(encoding="utf-8")).values()]
 TRANSLATIONS: dict[str, str] = {text: shown for section in _SECTIONS for text, shown in section.items()}
-"""The English text of a verb or of an option's help, and what is shown instead; those of extensions come last."""
+"""The English text of a verb, a paragraph or the help of an option, and what is shown instead; extensions come last."""
 _VARIABLES = ("LC_ALL", "LC_MESSAGES", "LANG")
 _UNBROKEN = re.compile(
     r" +|[（《“]*(?:[^ \u2018-\u201d\u3000-\u9fff\uff00-\uffef]+|.)[，。、；：？！）》”]*", re.DOTALL
@@ -32,6 +35,28 @@ def is_wanted() -> bool:
 def chinese(text: str) -> str:
     """The translation of a text, or the text itself."""
     return TRANSLATIONS.get(text, text)
+
+
+def description_of(what: str, description: str) -> str:
+    """The description of a verb: what it does, and what follows in the English one, with its examples.
+
+    Args:
+        what: the English text that lists of verbs have, which takes the place of the first paragraph.
+        description: paragraphs, of which those without a translation remain as they are.
+    """
+    paragraphs = [chinese(what)]
+    for paragraph in description.strip().split("\n\n")[1:]:
+        shown = chinese(as_one_line(paragraph))
+        if shown == as_one_line(paragraph):  # examples, and what is for few readers
+            paragraphs.append(re.sub(r"\AExamples:", EXAMPLES, paragraph))
+        else:
+            paragraphs.append(shown if "\n" in shown else "\n".join(lines_of(shown, DESCRIPTION_COLUMNS)))
+    return "\n\n".join(paragraphs) + "\n"
+
+
+def as_one_line(text: str) -> str:
+    """The text without its line breaks, by which a paragraph is found."""
+    return " ".join(text.split())
 
 
 def lines_of(text: str, n_columns: int) -> list[str]:

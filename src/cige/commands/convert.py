@@ -65,11 +65,19 @@ def run(args: argparse.Namespace) -> None:
         documents = [_without_overlaps(document, args.input, n) for n, document in enumerate(documents, 1)]
     write_documents(args.output, documents, format=args.to or "auto")
     _tell_confirmed(documents, format_to_write(args.output, args.to or "auto"))
+    _tell_left_out(documents)
     n_spans = sum(len(document.spans) for document in documents)
     n_unlabelled = sum(not document.is_labelled for document in documents)
     unlabelled = f", {n_unlabelled:,} of them unlabelled" if n_unlabelled else ""
     entities = counted(n_spans, "entity", "entities")
     print(f"wrote {args.output}: {counted(len(documents), 'document')} with {entities}{unlabelled}")
+
+
+def _tell_left_out(documents: Sequence[Document]) -> None:
+    """Print on standard error what entities have in the old file and not in the new one."""
+    keys = sorted({key for document in documents for key in document.left_out})
+    if keys:
+        tell(f"entities are written without their {', '.join(keys)}, so keep INPUT")
 
 
 def _tell_confirmed(documents: Sequence[Document], format: str) -> None:

@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+SOURCE = "TEXT|FILE|-"
+"""The metavar of an argument that is a text, or says where texts are."""
 _LIKE_AN_OPTION = re.compile("--?[A-Za-z]")
 
 
@@ -22,6 +24,11 @@ class VerbParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         if message.startswith("unrecognized arguments: -"):
             message += ' (put -- before a text that looks like an option, as in `cige predict -- "-a"`)'
+        elif message.startswith("unrecognized arguments: ") and any(a.metavar == SOURCE for a in self._actions):
+            message += (
+                " (give one text in quotes or one file; for several files, `cat *.txt | cige VERB`, or a folder for "
+                "`cige annotate`)"
+            )
         super().error(message)
 
 

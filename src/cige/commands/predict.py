@@ -46,7 +46,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_source_argument(parser, "texts to process, one per line")
     add_model_options(parser)
     add_request_options(parser)
-    parser.add_argument("--format", choices=("table", "jsonl"), default="table", help="output format (default: table)")
+    parser.add_argument(
+        "--format",
+        choices=("table", "jsonl"),
+        default="table",
+        help="output format, of which `cige convert` makes those of annotation tools from jsonl (default: table)",
+    )
     parser.add_argument("--words", action="store_true", help="add the lattice words that each entity attended to most")
     parser.add_argument(
         "--consistent",

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import IO
 
+from cige.commands.parser import SOURCE
 from cige.errors import DataError
 from cige.text.encodings import how_to_convert
 
@@ -23,7 +24,7 @@ _LIKE_A_FILE_NAME = re.compile(r"[\w./\\~()（）-]+\.(txt|text|md|tsv|csv|jsonl
 def add_source_argument(parser, what: str) -> None:  # type: ignore[no-untyped-def]
     parser.add_argument(
         "source",
-        metavar="TEXT|FILE|-",
+        metavar=SOURCE,
         nargs="?",
         default="-",
         help=f"{what}; the path of an existing file (.json and .jsonl files contain documents), - or nothing for "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Callable, Iterator
@@ -11,6 +12,9 @@ from pathlib import Path
 
 _undo_of: dict[Path, Callable[[], None]] = {}  # what is being written -> what takes it away
 
+# Errors of writing, which do not say where; from reading a file, there are none of them.
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
 
 @contextmanager
 def atomic_file(path: Path | str) -> Iterator[Path]:
@@ -18,7 +22,8 @@ def atomic_file(path: Path | str) -> Iterator[Path]:
 
     A file that is replaced keeps its group and its permissions, and its owner if the process may give files away. If
     its group cannot be kept, the new group may do no more than everybody. Devices and pipes, such as /dev/stdout, are
-    not replaced; what was written is copied into them if the block succeeds.
+    not replaced; what was written is copied into them if the block succeeds. If it cannot be written, the OSError names
+    `path`, rather than the temporary file beside it or nothing.
     """
     import tempfile  # importing it takes longer than reading a folder
 
@@ -32,15 +37,16 @@ def atomic_file(path: Path | str) -> Iterator[Path]:
                 stream.write(aside.read_bytes())
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-    os.close(handle)
-    aside = Path(name)
-    with _undone(aside, partial(aside.unlink, missing_ok=True)):
-        yield aside
-        _sync(aside)
-        _take_access(aside, path, 0o666)
-        os.replace(aside, path)
-        _sync(path.parent)
+    with _naming(path):
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+        os.close(handle)
+        aside = Path(name)
+        with _undone(aside, partial(aside.unlink, missing_ok=True)):
+            yield aside
+            _sync(aside)
+            _take_access(aside, path, 0o666)
+            os.replace(aside, path)
+            _sync(path.parent)
 
 
 def write_atomically(path: Path | str, text: str) -> None:
@@ -54,11 +60,29 @@ def atomic_folder(path: Path | str) -> Iterator[Path]:
     """Yield an empty folder to fill; if the block succeeds, it replaces `path`, otherwise nothing changes.
 
     A folder that is replaced keeps its own group and permissions as in `atomic_file`; the files in it are new. Raises
-    an OSError if `path` is a file, or writing failed.
+    an OSError that names `path` if it is a file, or writing failed.
     """
+    path = Path(path)
+    with _naming(path), _replacing(path) as aside:
+        yield aside
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Let errors name `path` rather than what is written in its place, which is removed again, or nothing."""
+    try:
+        yield
+    except OSError as error:
+        is_nowhere = error.filename is None and error.errno in _NO_ROOM
+        if is_nowhere or f"{os.sep}.{path.name}." in f"{os.sep}{error.filename}":
+            error.filename, error.filename2 = str(path), None
+        raise
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[Path]:
     import tempfile
 
-    path = Path(path)
     if path.exists() and not path.is_dir():
         raise NotADirectoryError(f"{path} is a file, not a folder to replace")
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -16,7 +16,9 @@ HEADERS = {
     **dict.fromkeys(("mode", "模式"), "mode"),
     **dict.fromkeys(("count", "频次", "词频"), "count"),
 }
-_ENDS = ("名称", "名字", "词语", "name", "word")  # of the first cell of other headers: 产品名称, product_name
+# What else a column of words is called: 企业名称, 客户姓名, product_name. Words rarely end so (but 你的名字 is one).
+_NAMES_WORDS = re.compile(r"\w{0,10}(名称|姓名)|\w{1,20}_name")
+_ENDS = ("名称", "名字", "姓名", "词语", "name", "word")  # of the first cell of other headers: 产品名称, product_name
 MAX_DIGITS = 18
 MAX_NUMBER = 10**MAX_DIGITS - 1
 _NUMBER = re.compile(r"[+-]?(\d[\d,]*\.?\d*|\.\d+)([eE][+-]?\d+)?")
@@ -114,10 +116,14 @@ def _decoded(raw: bytes) -> str:
     return raw.decode("utf-8", "replace")
 
 
-def column_names(cells: Sequence[str]) -> list[str]:
+def column_names(cells: Sequence[str], *, is_header: bool = False) -> list[str]:
     """What each column is: "word", "label", "mode" or "count", or its own name if it is none of them.
 
     The case does not matter. Of several columns for the same, the one with this very name counts, or else the first.
+    Where none has a name of words, the only one that ends in 名称, 姓名 or _name is it, if the row can be a header.
+
+    Args:
+        is_header: whether these are known to be names of columns.
     """
     written = [cell.strip().lower() for cell in cells]
     names = list(cells)
@@ -128,7 +134,16 @@ def column_names(cells: Sequence[str]) -> list[str]:
                 names[k] = name
             elif written[k] == name:
                 names[k] = f"{cells[k]} (again)"
+    if "word" not in names:
+        named = [k for k, cell in enumerate(written) if _NAMES_WORDS.fullmatch(cell)]
+        if len(named) == 1 and (is_header or named[0] == 0 or _is_wide(cells)):
+            names[named[0]] = "word"
     return names
+
+
+def _is_wide(cells: Sequence[str]) -> bool:
+    """Whether a row is no word with its label, such as 公司名称, and its mode."""
+    return len(cells) > len(COLUMNS) or not "".join(cells[2:]).isascii()
 
 
 def header_columns(cells: Sequence[str]) -> list[str] | None:
@@ -148,6 +163,8 @@ def looks_like_header(cells: Sequence[str]) -> bool:
     if any(cell.lower() in HEADERS for cell in named):
         return True
     first = cells[0].lower()
+    if "word" in column_names(cells) and _is_wide(cells):
+        return True
     is_name = HEADERS.get(first) == "word" or first.endswith(_ENDS)
     return is_name and bool(cells[1]) and not has_label
 

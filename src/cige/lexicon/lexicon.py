@@ -21,6 +21,7 @@ from cige.lexicon.snapshot import LexiconSnapshot, UserEntries, UserTexts
 from cige.lexicon.storage import CHECKED_BYTES, new_folder, open_folder
 from cige.lexicon.user_batch import (
     UserBatch,
+    check_label_and_mode,
     normalised,
     plain_strings,
     texts_of_call,
@@ -38,12 +39,13 @@ from cige.lexicon.user_word import (
     UserChanges,
     UserWord,
     UserWords,
+    completed,
     each_user_word,
 )
 from cige.lexicon.word_blob import WordBlob
 from cige.lexicon.word_rules import DUPLICATE, reason_to_refuse
 from cige.text.counted import counted
-from cige.text.given import check_text
+from cige.text.given import check_text, is_table
 from cige.text.normalize import normalize, without_invisible
 
 _MANY = 100_000  # words of a call
@@ -213,7 +215,8 @@ class Lexicon:
 
         `add("小米", "华为", label="COMPANY")`, or the same with a list of words, adds words with one label and mode.
         `add({"小米": "COMPANY"})`, a list of `UserWord`s, or a DataFrame with the columns word, label and mode adds
-        words with labels of their own. `mode` may also be given with a dict; UserWords and tables have their own modes.
+        words with labels of their own. `mode` may also be given with a dict, and `label` and `mode` with a DataFrame,
+        for the rows that have none.
 
         Words may contain spaces and punctuation ("iPhone 15 Pro"). A word that has already been added keeps its place
         and gets the label and the mode of this call. In one call, a word that is given again with another label or mode
@@ -246,6 +249,8 @@ class Lexicon:
             self._add(usable(each_user_word(words[0])))
         elif is_list and label is None and isinstance(words[0], Mapping):
             self._add(usable((text, own_label, mode) for text, own_label, _ in each_user_word(words[0])))
+        elif is_list and is_table(words[0]):
+            self._add(usable(completed(each_user_word(words[0]), label, mode)))
         else:
             self._add(usable_alike(plain_strings(words[0]) if is_list else words, label, mode))  # type: ignore[arg-type]
 
@@ -257,17 +262,29 @@ class Lexicon:
         """
         self._add(usable(triples(words)))
 
-    def add_file(self, path: str | os.PathLike[str], *, format: str = "auto") -> cige.lexicon.LoadReport:
+    def add_file(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        format: str = "auto",
+        label: str | None = None,
+        mode: Mode = EVIDENCE,
+    ) -> cige.lexicon.LoadReport:
         """Add the words of a file, with labels and modes if it has them; see `words_file.read_words` for the formats.
 
         Lines that cannot be used are listed in the report with the reason, and the others are added.
 
+        Args:
+            label: the label of words for which the file has none, except of blocked words.
+            mode: the mode of words for which the file has none, or has "evidence".
+
         Raises:
-            LexiconError: the file cannot be read.
+            LexiconError: the file cannot be read, or no word can have the label and the mode.
         """
         from cige.lexicon.words_file import read_words
 
-        listed = read_words(path, format=format, spaces=True)
+        check_label_and_mode(label, mode)
+        listed = read_words(path, format=format, spaces=True, label=label, mode=mode)
         self._add(user_batch(listed.triples())[0])  # each can be used, and is listed once
         return listed.report
 

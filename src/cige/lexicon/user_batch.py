@@ -15,6 +15,7 @@ from cige.lexicon.packed_words import PackedWords
 from cige.lexicon.user_word import (
     EVIDENCE,
     MODES,
+    NO_LABEL,
     Mode,
     UserWord,
     UserWords,
@@ -143,13 +144,13 @@ def strings(words: Sequence[str]) -> Sequence[str]:
 
 def plain_strings(words: UserWords) -> list[str]:
     """The strings of a list; raises a LexiconError for words that may have labels and modes of their own."""
-    if isinstance(words, Iterable) and not isinstance(words, Mapping | bytes) and not hasattr(words, "columns"):
+    if isinstance(words, Iterable) and not isinstance(words, Mapping | bytes):
         listed = list(words)
-        if all(isinstance(word, str) for word in listed):
-            return listed  # type: ignore[return-value]
+        if not any(isinstance(word, UserWord) for word in listed):
+            return [text for text, _, _ in each_user_word(listed)]
     raise LexiconError(
-        "add: label=, mode= and inside= are for strings, one by one or in a list; a dict has its own labels, and a "
-        "table and UserWords also have their own modes, so leave these out"
+        "add: label=, mode= and inside= are for strings, one by one or in a list, and for tables; a dict has its own "
+        "labels, and UserWords also have their own modes, so leave these out"
     )
 
 
@@ -164,6 +165,15 @@ def listed_words(items: Sequence[str]) -> str:
     """The first words of a list, for a message."""
     more = f" and {len(items) - _N_LISTED:,} more" if len(items) > _N_LISTED else ""
     return ", ".join(items[:_N_LISTED]) + more
+
+
+def check_label_and_mode(label: str | None, mode: str) -> None:
+    """Raise a LexiconError if no word of a file can have this label and mode, which are for those without their own."""
+    word = UserWord("甲乙", label, mode)  # type: ignore[arg-type]  # an ordinary word
+    _check_types([(word.text, label, mode)])
+    problem = reason_to_refuse_user_word(word)
+    if problem not in (None, NO_LABEL):
+        raise LexiconError(f"label={label!r}, mode={mode!r}: {problem}")
 
 
 def triples(words: Iterable[UserWord]) -> Iterator[WordTriple]:

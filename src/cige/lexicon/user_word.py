@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args
 from cige.errors import LexiconError
 from cige.json_text import to_json
 from cige.lexicon.word_rules import MAX_WORD_CHARS, SINGLE, reason_to_refuse
+from cige.text.given import is_table, item_hint
 
 Mode = Literal["evidence", "force", "block", "type", "block_exact"]
 MODES: tuple[Mode, ...] = get_args(Mode)
@@ -77,7 +78,7 @@ def each_user_word(words: UserWords) -> Iterator[tuple[str, str | None, str]]:
         raise LexiconError(f"words={words!r}: expected a list of words, such as [{words!r}]")
     if isinstance(words, bytes):
         raise LexiconError("words: expected a list of words, got bytes; decode them first: words.decode('utf-8')")
-    if hasattr(words, "to_dict") and hasattr(words, "columns"):
+    if is_table(words):
         yield from _of_table(words)
         return
     if not isinstance(words, Iterable):
@@ -87,18 +88,30 @@ def each_user_word(words: UserWords) -> Iterator[tuple[str, str | None, str]]:
         given = ((text, label, EVIDENCE) for text, label in words.items())
     else:
         given = ((w.text, w.label, w.mode) if isinstance(w, UserWord) else (w, None, EVIDENCE) for w in words)
-    for text, label, mode in given:
+    for number, (text, label, mode) in enumerate(given, 1):
         if not isinstance(text, str):
-            raise LexiconError(f"words: expected strings or UserWords, got {type(text).__name__}{_instead(text)}")
+            got = f"got {type(text).__name__} as word {number}{_instead(text)}"
+            raise LexiconError(f"words: expected strings or UserWords, {got}")
         if label is not None and not isinstance(label, str):
             raise LexiconError(f"words: the label of {text!r} is {type(label).__name__}, expected a string")
         yield text, label, mode
+
+
+def completed(
+    words: Iterable[tuple[str, str | None, str]], label: str | None, mode: str
+) -> Iterator[tuple[str, str | None, str]]:
+    """Words with the label and the mode of a call where they have none of their own; blocked words get no label."""
+    for text, own_label, own_mode in words:
+        own_mode = mode if own_mode == EVIDENCE else own_mode
+        yield text, own_label if own_mode in BLOCKING else own_label or label, own_mode
 
 
 def _instead(given: object) -> str:
     """What to give instead of an item of `words` that is no word."""
     if isinstance(given, bytes):
         return "; decode it first: word.decode('utf-8')"
+    if hint := item_hint(given):
+        return hint
     if isinstance(given, Mapping | list | tuple):
         return "; for words with labels, give a dict such as {'小米': 'COMPANY'}, or cige.UserWord(text, label, mode)"
     return ""
@@ -108,7 +121,7 @@ def _of_table(table: Any) -> Iterator[tuple[str, str | None, str]]:
     """The words of a DataFrame, of pandas or of a library with the same interface; empty cells are no label."""
     from cige.lexicon.delimited import COLUMNS, column_names
 
-    names = zip(table.columns, column_names(list(map(str, table.columns))), strict=True)
+    names = zip(table.columns, column_names(list(map(str, table.columns)), is_header=True), strict=True)
     columns = {column: name for name, column in names if column in COLUMNS}
     if "word" not in columns:
         listed = ", ".join(map(str, table.columns)) or "no columns"

@@ -34,7 +34,15 @@ from cige.lexicon.typed_lines import (
     row_reader,
     typed_entries,
 )
-from cige.lexicon.user_word import BAD_LABEL, Mode, UserWord, is_usable, reason_to_refuse_user_word
+from cige.lexicon.user_word import (
+    BAD_LABEL,
+    BLOCKING,
+    EVIDENCE,
+    Mode,
+    UserWord,
+    is_usable,
+    reason_to_refuse_user_word,
+)
 from cige.lexicon.vector_files import N_SAMPLE, NO_VECTOR, cells_of_row, is_header, word2vec_width
 from cige.lexicon.word_rules import CONTRADICTION, DUPLICATE, MAX_WORD_CHARS, NOT_UTF8, reason_to_refuse
 from cige.text.normalize import normalize, normalize_word, without_invisible
@@ -91,6 +99,8 @@ def read_words(
     min_count: int = 0,
     spaces: bool = False,
     pairs: bool | None = None,
+    label: str | None = None,
+    mode: Mode = EVIDENCE,
 ) -> WordList:
     """Read a word list, plain, .gz or .xz. Blank lines are ignored, and comments (#) unless it is word2vec.
 
@@ -117,6 +127,8 @@ def read_words(
         spaces: whether these are user words, which may contain spaces as in "iPhone 15 Pro" (so "auto" does not detect
             "pairs"), and may have a single character if their mode is force or block.
         pairs: whether "auto" may detect "pairs"; None: if words cannot contain spaces.
+        label: the label of user words for which the file has none, except of blocked words.
+        mode: the mode of user words for which the file has none, or has "evidence".
 
     Raises:
         LexiconError: the file cannot be read, most of it is not UTF-8, it is a JSON array, its header names no column
@@ -142,7 +154,8 @@ def read_words(
         except UnicodeDecodeError:
             report.refuse(entry.line, shown(entry.raw), NOT_UTF8)
             continue
-        facts = entry.label, entry.mode
+        own_mode = mode if entry.mode == EVIDENCE else entry.mode
+        facts = (entry.label if own_mode in BLOCKING else entry.label or label), own_mode
         if facts not in known:
             known[facts] = facts, is_usable(*facts)
         facts, is_possible = known[facts]
@@ -151,11 +164,11 @@ def read_words(
         elif is_possible and text.isalnum() and 2 <= len(text) <= MAX_WORD_CHARS:  # nearly every word
             problem = None
         else:
-            problem = reason_to_refuse_user_word(UserWord(text, entry.label, cast(Mode, entry.mode)))
+            problem = reason_to_refuse_user_word(UserWord(text, facts[0], cast(Mode, facts[1])))
         if problem is None and text in of_word:
             problem = DUPLICATE if facts == of_word[text] else CONTRADICTION
         if problem:
-            named = f"{text[:_WORD_SHOWN]} (label {entry.label})" if problem == BAD_LABEL else text
+            named = f"{text[:_WORD_SHOWN]} (label {facts[0]})" if problem == BAD_LABEL else text
             report.refuse(entry.line, named, problem)
         elif (1 if entry.count is None else entry.count) < min_count:
             report.n_skipped += 1

@@ -14,7 +14,7 @@ from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.user_word import UserWords, user_words_of
 from cige.tagging.consistency import Reader, read_consistently
 from cige.tagging.selection import Request, Selection, Types, select, warn_of_other_case
-from cige.text.given import decode_hint, whole_number
+from cige.text.given import check_texts, decode_hint, may_hold_texts, whole_number
 
 
 class EntityFinder(ABC):
@@ -163,8 +163,8 @@ class EntityFinder(ABC):
         if isinstance(text, str):
             return next(pipe([text]))
         if not isinstance(text, list | tuple):
-            expected = "a str or a list of str; ner.pipe takes others"
-            raise TypeError(f"given {type(text).__name__}; expected {expected}{decode_hint(text)}")
+            hint = decode_hint(text) or ("; ner.pipe takes any iterable of them" if may_hold_texts(text) else "")
+            raise TypeError(f"given {type(text).__name__}; expected a str or a list of str{hint}")
         return list(pipe(text))
 
     def pipe(
@@ -199,10 +199,7 @@ class EntityFinder(ABC):
         self, texts: Iterable[str], selection: Selection, *, batch_size: int = 16, consistent: bool = False
     ) -> Iterator[list[Entity]]:
         """Like `pipe`, with a `Selection` instead of options."""
-        if isinstance(texts, str | bytes):
-            raise TypeError(f"given one {type(texts).__name__}; expected an iterable of str, such as [text]")
-        if not isinstance(texts, Iterable):
-            raise TypeError(f"given {type(texts).__name__}; expected an iterable of str, such as [text]")
+        check_texts(texts)
         batch_size = whole_number("batch_size", batch_size, least=1)
         if not isinstance(consistent, bool):
             raise ValueError(f"given consistent={consistent!r}; expected True or False")

@@ -20,7 +20,7 @@ from cige.tagging.prediction import MAX_PAIRS, PredictionModel, ScoredSpan, pred
 from cige.tagging.selection import Selection
 from cige.tagging.windows import read_window, windows_of
 from cige.text.closed import Stretch, closed_stretches
-from cige.text.given import decode_hint
+from cige.text.given import item_hint
 from cige.text.windows import Window
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class Stream:
         try:
             for number, text in enumerate(texts, 1):
                 if not isinstance(text, str):
-                    raise TypeError(f"text {number} is {type(text).__name__}; expected str{decode_hint(text)}")
+                    raise TypeError(f"text {number} is {type(text).__name__}; expected str{item_hint(text)}")
                 windows = windows_of(text, self.model.label_facts, self.snapshot)
                 waiting.append(_Text(text, closed_stretches(text), self.snapshot.rules(text), len(windows)))
                 group += [(waiting[-1], window) for window in windows]

@@ -26,8 +26,11 @@ PATTERNS = (
     rf"(?<![A-Za-z0-9.@-])(?:{_LABEL}\.){{1,4}}[a-z]{{2,6}}/{_ADDRESS_CHAR}*{_ADDRESS_END}",  # t.cn/zQaVuHD
     rf"(?<![A-Za-z0-9._%+-])[A-Za-z0-9._%+-]{{1,64}}@{_LABEL}(?:\.{_LABEL})+",  # mail
     r"<!--.{0,1000}?-->",
+    r"<!(?:DOCTYPE|doctype)[^<>]{0,300}>",
     # HTML and XML; what is in quotation marks may be long, such as an image in base64.
     rf"</?[a-z][a-z0-9]{{0,20}}(?:\s+[A-Za-z:-]{{1,40}}\s*=(?:[^<>\n]{{0,400}}|{_ATTRIBUTES}))?\s*/?>",
+    # References to characters that are in no name, unlike &amp; and &middot;; whatever has a number.
+    r"&(?:#[0-9]{1,7}|#x[0-9A-Fa-f]{1,6}|nbsp|e[nm]sp|thinsp|lt|gt|quot|[lr][sd]quo|[mn]dash|hellip|bull|copy|reg|trade);",
     r"(?<![A-Za-z])data:[a-z]{1,20}/[a-z0-9.+-]{1,60};base64,[A-Za-z0-9+/%]*={0,2}",
     r"(?<![A-Za-z0-9_])[a-z][a-z0-9]{0,63}(?:_[a-z0-9]{1,63}){1,16}(?![A-Za-z0-9_])",  # snake_case
     r"(?<![A-Za-z0-9_])[A-Z][A-Z0-9]{0,63}(?:_[A-Z0-9]{1,63}){1,16}(?![A-Za-z0-9_])",
@@ -42,7 +45,7 @@ PATTERNS = (
 )
 # Every match of the patterns contains one of these, half or full width, where w is that of www. Most texts have none,
 # and are not searched. A single class of characters is found faster than alternatives are.
-_SIGNS = "`/@<_(\\w"
+_SIGNS = "`/@<&_(\\w"
 _WIDE_SIGNS = "".join(wide for wide, half in WIDTH.items() if half in _SIGNS)
 SIGN = re.compile(f"[{re.escape(_SIGNS)}{_WIDE_SIGNS}{_EMOJI}]")
 
@@ -55,8 +58,8 @@ def _closed() -> re.Pattern[str]:
 def closed_stretches(text: str) -> list[Stretch]:
     """The parts of a text that entities cannot overlap; sorted, disjoint, in code points of `text`.
 
-    Web and mail addresses, code (fenced, in backticks, tags, calls, paths and names with underscores), emoji, the sign
-    of an @mention, and whitespace except single spaces within Latin text.
+    Web and mail addresses, code (fenced, in backticks, tags, references such as &nbsp;, calls, paths and names with
+    underscores), emoji, the sign of an @mention, and whitespace except single spaces within Latin text.
     """
     stretches = [match.span() for match in _closed().finditer(fold_width(text))] if SIGN.search(text) else []
     if not is_unbroken(text):

@@ -25,11 +25,16 @@ from cige.training.files import find_file
 from cige.training.recipe import DataConfig, SourceConfig
 
 _SHIPPED = Path(__file__).parents[1] / "recipes" / "types"
+MIN_EXPECTED = 5.0  # entities of a label in the development sentences; that there are none is no chance then (e^-5)
 REPEATED_SHARE = 0.01  # of the development sentences; a few short ones are the same in any two files
 
 
 class UnlearnedLabelWarning(UserWarning):
     """Development sentences have labels that no training sentence has."""
+
+
+class UnmeasuredLabelWarning(UserWarning):
+    """Development sentences lack a label that many training sentences have."""
 
 
 class NoDevelopmentEntityWarning(UserWarning):
@@ -98,6 +103,13 @@ def _misleading(sources: Sequence[Source]) -> Iterator[Warning]:
             yield UnlearnedLabelWarning(
                 f"{entities} cannot be found, because no training sentence has such a label: {listed}"
             )
+        unmeasured = {} if source.types is not None else _unmeasured(source)
+        if unmeasured:
+            listed = ", ".join(f"{label} ({n:,} in the training data)" for label, n in unmeasured.items())
+            yield UnmeasuredLabelWarning(
+                f"no development entity has the label {listed}: dev F1 counts all that are found as errors, and the "
+                "best epoch is chosen by it"
+            )
         if source.dev and not any(sentence.spans for sentence in source.dev):
             yield NoDevelopmentEntityWarning(
                 f"{source.name}: {counted(len(source.dev), 'development sentence')} without any entity: F1 is 0 "
@@ -121,6 +133,21 @@ def _unlearned(source: Source) -> dict[str, int]:
     learned = {OPEN, *(part for written in labels_of(source.train) for part in written.split(EITHER))}
     counts = Counter(span.label for sentence in source.dev for span in sentence.spans)
     return {label: n for label, n in sorted(counts.items()) if learned.isdisjoint(label.split(EITHER))}
+
+
+def _unmeasured(source: Source) -> dict[str, int]:
+    """The labels of training entities that no development entity has, although chance cannot be the reason, and how
+    often they occur; none if no development sentence has an entity."""
+    there = {OPEN, *(part for written in labels_of(source.dev) for part in written.split(EITHER))}
+    if there == {OPEN}:
+        return {}
+    counts = Counter(span.label for sentence in source.train for span in sentence.spans)
+    n_least = MIN_EXPECTED * len(source.train)
+    return {
+        label: n
+        for label, n in sorted(counts.items())
+        if n * len(source.dev) >= n_least and there.isdisjoint(label.split(EITHER))
+    }
 
 
 def golds_of(

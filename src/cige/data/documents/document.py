@@ -18,6 +18,8 @@ from cige.json_text import JsonObject, to_json
 from cige.text.counted import counted
 from cige.text.visible import one_line
 
+_OF_SPANS = ("start", "end", "label", "text", "parts")
+
 
 class LeftOutWarning(UserWarning):
     """A file has something that documents do not hold."""
@@ -35,6 +37,7 @@ class Document:
         is_suggested: whether the spans are unconfirmed predictions of a model; training and evaluation ignore such
             documents.
         line: the line at which it begins in its file, or its number in the file, from 1.
+        left_out: what its entities have in the file and spans have not, such as their score.
     """
 
     text: str
@@ -43,6 +46,7 @@ class Document:
     is_labelled: bool = True
     line: int | None = None
     is_suggested: bool = False
+    left_out: frozenset[str] = field(default=frozenset(), compare=False)
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,13 @@ def read_spans(entries: Any, text: str, *, keys: Sequence[str] = ("start", "end"
     if not isinstance(entries, list):
         raise DataError(f"expected a list of entities, found {type(entries).__name__}")
     return tuple(spans_of_list(entries, text, keys=keys))
+
+
+def left_out_of(entries: Sequence[Any]) -> frozenset[str]:
+    """The keys with values of objects of entities that spans do not keep."""
+    objects = [entry for entry in entries if isinstance(entry, dict)]
+    keys = (key for entry in objects for key, value in entry.items() if value not in (None, False, []))
+    return frozenset(keys).difference(_OF_SPANS)
 
 
 def span_dicts(document: Document) -> list[JsonObject]:

@@ -11,6 +11,7 @@ from cige.data.documents.document import (
     ReadingOptions,
     checked,
     json_text,
+    left_out_of,
     read_spans,
     span_dicts,
     text_of,
@@ -31,9 +32,9 @@ def read_txt(path: Path, options: ReadingOptions) -> list[Document]:
 
 def jsonl_document(record: JsonObject, number: int) -> Document:
     """An object with "text" and, if it is labelled, "entities"; other keys are kept as `meta`."""
-    text = text_of(record)
-    spans = read_spans(record.get("entities", []), text)
-    return Document(text, spans, without(record, "text", "entities"), "entities" in record, number)
+    text, entities = text_of(record), record.get("entities", [])
+    spans, meta = read_spans(entities, text), without(record, "text", "entities")
+    return Document(text, spans, meta, "entities" in record, number, left_out=left_out_of(entities))
 
 
 def write_jsonl(path: Path, documents: Iterable[Document]) -> None:

@@ -14,7 +14,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from cige.data.documents.document import Document, ReadingOptions, checked, json_text, read_spans, span_dicts, without
+from cige.data.documents.document import (
+    Document,
+    ReadingOptions,
+    checked,
+    json_text,
+    left_out_of,
+    read_spans,
+    span_dicts,
+    without,
+)
 from cige.data.text_files import error_context, read_text, write_bytes, write_text
 from cige.errors import DataError
 from cige.json_text import JsonObject
@@ -166,8 +175,9 @@ def _document(row: JsonObject, options: ReadingOptions, number: int) -> Document
         except (ValueError, RecursionError) as reason:
             raise DataError(f"column {options.entities_column!r} holds no JSON ({reason})") from None
     meta = without(row, options.text_column, options.entities_column)
-    spans = () if entities is None else read_spans(entities, text)
-    return Document(text, spans, meta, entities is not None, number)
+    if entities is None:
+        return Document(text, (), meta, False, number)
+    return Document(text, read_spans(entities, text), meta, True, number, left_out=left_out_of(entities))
 
 
 def _table(documents: Iterable[Document]) -> list[list[str]]:
