@@ -34,7 +34,7 @@ def test_a_word_that_cannot_be_used_is_not_added(browser, address):
     add_word(page, "阿拉善贺兰草", "COMPANY")
     expect(page.locator("#own li")).to_have_count(1)
     expect(page.locator("#wrong")).to_have_text("")
-    told = json.dumps(too_many("too_many_words", "words", 1001, 1000, "").content)
+    told = too_many("too_many_words", "words", 1001, 1000, "").body.decode()
     page.route("**/v1/lattice", partial(Route.fulfill, status=413, body=told))
     add_word(page, "林晓岚")
     expect(page.locator("#wrong")).to_contain_text("was not added")
@@ -73,7 +73,7 @@ def test_what_the_server_says_is_told_in_chinese(browser, address):
     page.goto(address)
     wait_for(page, page.input_value("#text"))
     for status, told, shown in FAILURES:
-        body = "<html>" if told is None else json.dumps(told.content)
+        body = "<html>" if told is None else told.body.decode()
         answer = partial(Route.fulfill, status=status, body=body, headers={"Retry-After": "0"})
         page.route("**/v1/lattice", answer)
         page.fill("#text", f"林晓岚{status}{told and told.code}")
@@ -92,7 +92,7 @@ def test_what_the_server_says_is_told_in_chinese(browser, address):
         ("阿拉善贺兰草", "A B", "evidence", "没有添加这个词：类型最多 64 个可见字符"),
         ("阿拉善贺兰草", "", "force", "没有添加这个词：“一定是实体”的词必须填写类型。"),
         ("阿拉善贺兰草", "LOC", "block", "没有添加这个词：“一定不是实体”的词不能填写类型。"),
-        ("阿拉善\u200e\u0007贺", "", "evidence", "没有添加这个词：词里有控制字符或换行符。"),
+        ("阿拉善\u200e\u0007贺", "", "evidence", "没有添加这个词：词里有控制字符或换行符，请删去。"),
     ]:
         page.select_option("#mode", mode)
         add_word(page, word, label)
@@ -107,7 +107,7 @@ def test_every_code_and_every_reason_against_a_word_has_a_chinese_sentence(brows
     told = [Refused(code, "MESSAGE", given=6, most=5, seconds=1, milliseconds=2) for code in CODES]
     told += [refused_word(UserWord("词"), reason) for reason in REASONS]
     for one in told:
-        said = page.evaluate("told => inChinese(told)", one.content["error"] | {"status": one.status_code})
+        said = page.evaluate("told => inChinese(told)", json.loads(one.body)["error"] | {"status": one.status_code})
         assert said.endswith("。") and "undefined" not in said and "NaN" not in said and len(said) > 5, one.code
         assert "服务器的说明" not in said or one.code not in WORD_CODES.values()
     page.context.close()

@@ -45,9 +45,9 @@ PATTERNS = (
 )
 # Every match of the patterns contains one of these, half or full width, where w is that of www. Most texts have none,
 # and are not searched. A single class of characters is found faster than alternatives are.
-_SIGNS = "`/@<&_(\\w"
+_SIGNS = "`/@<&_(\\w"  # none has a meaning in a class of JavaScript's, but for the backslash
 _WIDE_SIGNS = "".join(wide for wide, half in WIDTH.items() if half in _SIGNS)
-SIGN = re.compile(f"[{re.escape(_SIGNS)}{_WIDE_SIGNS}{_EMOJI}]")
+SIGN = re.compile(f"[{_SIGNS.replace(chr(92), chr(92) * 2)}{_WIDE_SIGNS}{_EMOJI}]")
 
 
 @cache
