@@ -195,6 +195,17 @@ def test_a_folder_takes_the_place_of_the_old_one_whole(tmp_path):
     assert names(path / "sub") == ["two"] and names(path.parent) == ["folder"]
 
 
+def test_the_message_of_an_error_names_the_path_alone(tmp_path):
+    path = tmp_path / "file.txt"
+    with pytest.raises(FileNotFoundError) as of_two_names, atomic_file(path) as aside:
+        aside.unlink()
+        os.replace(aside, tmp_path / "other.txt")
+    assert str(of_two_names.value).endswith(f": {str(path)!r}")
+    with pytest.raises(OSError, match="full") as of_none, atomic_file(path):
+        raise OSError(errno.ENOSPC, "full")
+    assert str(of_none.value) == f"[Errno {errno.ENOSPC}] full: {str(path)!r}"
+
+
 def test_a_failed_folder_leaves_nothing(tmp_path):
     with pytest.raises(KeyboardInterrupt), atomic_folder(tmp_path / "folder") as aside:
         (aside / "part").write_text("half")

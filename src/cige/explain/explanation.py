@@ -170,14 +170,17 @@ def _removal_table(explanation: Evidence) -> Table:
         table.add_column(name, style="bold" if name == "without" else "", overflow="fold")
     for removal in explanation.removals:
         word = removal.word
-        named = ((change, f"{visible(change.entity.text)} {change.entity.label}") for change in removal.changes)
-        changes = Text("\n".join(_changed(change, name) for change, name in named))
+        changes = Text("\n".join(_changed(change, _named(change.entity)) for change in removal.changes))
         table.add_row(Text(word.shown()), f"{word.start}-{word.end}", changes)
     return table
 
 
 def _score(entity: Entity, digits: int) -> str:
     return "forced" if entity.forced else f"{entity.score:.{digits}f}"
+
+
+def _named(entity: Entity) -> str:
+    return f"{visible(entity.text)} {entity.label}"
 
 
 def _changed(change: Change, name: str, new: str = "{}", gone: str = "{}") -> str:

@@ -75,7 +75,8 @@ def _naming(path: Path) -> Iterator[None]:
     except OSError as error:
         is_nowhere = error.filename is None and error.errno in _NO_ROOM
         if is_nowhere or f"{os.sep}.{path.name}." in f"{os.sep}{error.filename}":
-            error.filename, error.filename2 = str(path), None
+            error.filename = str(path)
+            del error.filename2  # the message of an error with None in it ends in "-> None"
         raise
 
 

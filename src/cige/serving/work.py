@@ -196,8 +196,11 @@ def names_of_texts(
 ) -> dict[int, list[UserWord]]:
     """Index of a text -> the names that were found in it and occur elsewhere in it too; other texts are left out."""
     user_words = _CheckedSet(ner.lexicon.user_words, check)
-    names = (names_to_look_for(*item, user_words=user_words) for item in zip(texts, of_texts, strict=True))
-    return {k: words for k, words in enumerate(names) if words}
+    names = {}
+    for k, (text, entities) in enumerate(zip(texts, of_texts, strict=True)):
+        if words := names_to_look_for(text, entities, user_words=user_words):
+            names[k] = words
+    return names
 
 
 class _CheckedSet(frozenset[str]):
