@@ -170,7 +170,7 @@ def _removal_table(explanation: Evidence) -> Table:
         table.add_column(name, style="bold" if name == "without" else "", overflow="fold")
     for removal in explanation.removals:
         word = removal.word
-        changes = Text("\n".join(_changed(change, _named(change.entity)) for change in removal.changes))
+        changes = Text("\n".join(_change(change) for change in removal.changes))
         table.add_row(Text(word.shown()), f"{word.start}-{word.end}", changes)
     return table
 
@@ -183,13 +183,13 @@ def _named(entity: Entity) -> str:
     return f"{visible(entity.text)} {entity.label}"
 
 
-def _changed(change: Change, name: str, new: str = "{}", gone: str = "{}") -> str:
-    """What changes of the entity with this name; `new` and `gone` are the forms of what appears and disappears."""
-    score = f"{change.entity.score:.2f}"
+def _change(change: Change) -> str:
+    name, score = _named(change.entity), f"{change.entity.score:.2f}"
     if change.before is None:
-        return f"{name} {new.format(f'appears, {score}')}"
-    after = gone.format("gone") if change.after is None else f"{change.after.score:.2f}"
-    return f"{name} {score} → {after}"
+        return f"{name} appears, {score}"
+    if change.after is None:
+        return f"{name} {score} → gone"
+    return f"{name} {score} → {change.after.score:.2f}"
 
 
 def _removal_summary(explanation: Evidence) -> str:
@@ -265,8 +265,12 @@ def _html_removals(explanation: Evidence) -> str:
 
 
 def _html_change(change: Change) -> str:
-    name = f"{escape(change.entity.text)} {_tag(change.entity.label)}"
-    return _changed(change, name, '<span class="new">{}</span>', '<span class="gone">{}</span>')
+    name, score = f"{escape(change.entity.text)} {_tag(change.entity.label)}", f"{change.entity.score:.2f}"
+    if change.before is None:
+        return f'{name} <span class="new">appears, {score}</span>'
+    if change.after is None:
+        return f'{name} {score} → <span class="gone">gone</span>'
+    return f"{name} {score} → {change.after.score:.2f}"
 
 
 def _tag(label: str) -> str:
