@@ -133,7 +133,7 @@ SELECTIONS = [
     n_lattices=st.integers(1, 4),
     seed=st.integers(0, 10**6),
     scheme=st.sampled_from(["BMES", "BIOES", "BIO"]),
-    height=st.sampled_from([0.5, 3.0, 20.0]),
+    height=st.sampled_from([0.5, 3.0, 20.0, 2000.0]),
     limits=st.sampled_from([{}, {"A": 1, "B": 2}, {"A": 3, "*": 2}]),
     chosen=st.sampled_from(SELECTIONS),
 )
