@@ -48,7 +48,8 @@ def main() -> None:
     rows = {path.stem: read_rows(path) for path in sorted(ANSWERS.glob("*.tsv")) if path.stem != "again"}
     texts = texts_of(args.corpus, [row for part in rows.values() for row in part])
     args.output.mkdir(parents=True, exist_ok=True)
-    dev, train = rows.pop("dev", []), [row for part in rows.values() for row in part]
+    dev = rows.get("dev", [])
+    train = [row for name, part in rows.items() if name != "dev" for row in part]
     for name, part in (("dev", dev), ("train", train)):
         sentences = sentences_of(part, texts)
         write_sentences(args.output / f"{name}.bmes", sentences)

@@ -62,8 +62,13 @@ export class Chain {
 
 // The greatest difference of scores that are not forbidden.
 function spreadOf(scores) {
-  const allowed = scores.filter((x) => x > -Infinity);
-  return Math.max(...allowed) - Math.min(...allowed);
+  let most = -Infinity, least = Infinity; // a loop, since a call cannot have as many arguments as there are pairs of tags
+  for (const x of scores) {
+    if (x === -Infinity) continue;
+    if (x > most) most = x;
+    if (x < least) least = x;
+  }
+  return most - least;
 }
 
 // The structure Transitions: of each block of columns the rows with an allowed pair, and their numbers.

@@ -76,9 +76,14 @@ def names_to_look_for(text: str, entities: Sequence[Entity], *, user_words: Coll
     for entity in entities:
         if entity.score >= SURE and not entity.forced:
             scores[normalize_word(entity.text)][entity.label] += entity.score
-    found = (UserWord(name, max(own, key=own.__getitem__)) for name, own in scores.items() if name not in user_words)
-    usable = (word for word in found if reason_to_refuse_user_word(word) is None)
-    return [word for word in usable if _stands_alone(word.text, text, entities)]
+    words = []
+    for name, of_labels in scores.items():
+        word = UserWord(name, max(of_labels, key=lambda label: of_labels[label]))
+        if name in user_words or reason_to_refuse_user_word(word) is not None:
+            continue
+        if _stands_alone(name, text, entities):
+            words.append(word)
+    return words
 
 
 def _stands_alone(name: str, text: str, entities: Sequence[Entity]) -> bool:

@@ -51,9 +51,11 @@ class SourceMix:
         if n == n_read:
             return np.arange(n)
         begin = epoch * n_read
-        passes = range(begin // n, -(-(begin + n_read) // n))
-        orders = (np.random.default_rng((self._seed, source, k)).permutation(n) for k in passes)
-        return np.concatenate([np.zeros(0, np.int64), *orders])[begin % n :][:n_read]
+        passes = range(begin // n, (begin + n_read - 1) // n + 1) if n_read else range(0)
+        orders = [np.random.default_rng((self._seed, source, k)).permutation(n) for k in passes]
+        walk = np.concatenate(orders) if orders else np.zeros(0, np.int64)
+        start = begin % n
+        return walk[start : start + n_read].astype(np.int64)
 
 
 Example = tuple[EncodedLattice, np.ndarray]

@@ -138,8 +138,9 @@ class LatticeBert(nn.Module):
         hidden, scores, n_layers = self.embeddings(batch), self._scores(batch), self.config.n_layers
         after_layer, changed = change
         for number, layer in enumerate(self.layers, start=1):
-            hidden = self._through(layer, hidden, scores, rows if number == n_layers != after_layer else None)
-            if number == after_layer:
+            is_changed = number == after_layer  # a change needs all rows
+            hidden = self._through(layer, hidden, scores, rows if number == n_layers and not is_changed else None)
+            if is_changed:
                 hidden = changed(hidden)
         return _gathered(hidden, rows) if rows is not None and after_layer == n_layers else hidden
 
