@@ -75,7 +75,9 @@ def test_a_killed_job_goes_on(texts, undisturbed, tmp_path):
 
 
 def killed_at(n_commits, command, output, how):
-    """Run a command, and stop it as soon as so many parts are finished; what it said, or None if it had ended."""
+    """Run a command, and stop it as soon as so many parts are finished, at least one of them by it; what it said, or
+    None if it had ended."""
+    n_commits = max(n_commits, len(list(output.glob("commits/part*"))) + 1)
     job = subprocess.Popen(command, start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     while len(list(output.glob("commits/part*"))) < n_commits and job.poll() is None:
         time.sleep(0.01)
