@@ -223,3 +223,14 @@ def test_the_command_builds_and_checks(source, tmp_path, capsys):
     assert code != 0 and "user.json: contents differ" in err
     code, _, err = run(capsys, "lexicon", "build", source, tmp_path / "lex", "--vectors", "--min-count", "5")
     assert code != 0 and "leave out --format and --min-count" in err
+
+
+def test_words_are_found_whatever_invisible_characters_they_have_in_the_file(tmp_path):
+    text = "长江 1 2 3\n大\u200b桥 4 5 6\n大桥 7 8 9\n星\u200d河 1 1 1\n"
+    (tmp_path / "v.txt").write_text(text, encoding="utf-8")
+    report = build_with_vectors(tmp_path / "v.txt", tmp_path / "out")
+    assert (report.n_taken, report.n_duplicates) == (3, 1)
+    lexicon = Lexicon.load(tmp_path / "out")
+    assert list(lexicon.words) == ["长江", "大桥", "星河"] and all(word in lexicon for word in lexicon.words)
+    assert lexicon.match("星\u200d河").tolist() == [[0, 3, 2]]
+    assert VectorTable.load(tmp_path / "out").vectors.tolist() == [[1, 2, 3], [4, 5, 6], [1, 1, 1]]

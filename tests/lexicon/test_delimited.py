@@ -45,3 +45,7 @@ def test_one_column_is_the_words_and_one_the_labels(cells, names):
 def test_a_table_has_names_of_columns_for_certain():
     assert column_names(["id", "company_name"], is_header=True) == ["id", "word"]
     assert column_names(["id", "company_name"]) == ["id", "company_name"]
+
+
+def test_invisible_characters_hide_no_name_of_a_column():
+    assert column_names(["\u200b企业名称", "简\u200b称", "la\u200bbel"]) == ["word", "简\u200b称", "label"]

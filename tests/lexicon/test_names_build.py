@@ -90,3 +90,8 @@ def test_text_that_is_empty_or_in_another_encoding_is_named(tmp_path: Path):
     for read in (lambda: count_in(text, ["北京"]), lambda: list(read_rows(text)), lambda: read_kinds(text)):
         with pytest.raises(LexiconError, match="line 1: not UTF-8"):
             read()
+
+
+def test_rows_lose_invisible_characters(tmp_path):
+    (tmp_path / "rows.tsv").write_text("阿莫\u200b西林\u200b\tMEDICINE\tweb\n", encoding="utf-8")
+    assert list(read_rows(tmp_path / "rows.tsv")) == [("阿莫西林", "MEDICINE", "web")]

@@ -8,7 +8,7 @@ import pytest
 
 from cige.errors import LexiconError
 from cige.lexicon.lexicon import Lexicon
-from cige.lexicon.names_list import MAX_GAZETTEERS, NamesList, merged, with_gazetteers
+from cige.lexicon.names_list import MAX_GAZETTEERS, NamesList, merged, with_gazetteers, with_lists
 
 
 def written(folder: Path, text: str) -> Path:
@@ -105,3 +105,13 @@ def test_a_list_that_cannot_be_used(tmp_path, lists):
         with_gazetteers(base, [tmp_path / "short.txt"])
     with pytest.raises(LexiconError, match="31 gazetteers; expected at most 30"):
         with_gazetteers(base, lists[:1] * (MAX_GAZETTEERS + 1))
+
+
+def test_a_name_with_invisible_characters_is_the_same_name(tmp_path):
+    path = written(tmp_path, "阿莫\u200b西林\tMEDICINE\n阿莫西林\tMEDICINE/x\n\u200b华为\u200b\tCOMPANY\n")
+    assert NamesList.read(path).kinds == {"阿莫西林": ("MEDICINE", "MEDICINE/x"), "华为": ("COMPANY",)}
+
+
+def test_words_that_differ_in_invisible_characters_are_one_row():
+    union, groups = with_lists(Lexicon.from_words(["长江"]), [["阿莫\u200b西林", "阿莫西林", "大桥"]])
+    assert dict(zip(union, groups.tolist(), strict=True)) == {"阿莫西林": 0b10, "大桥": 0b10, "长江": 0b01}

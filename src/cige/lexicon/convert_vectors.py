@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 
@@ -21,6 +22,7 @@ from cige.lexicon.vector_files import OnProgress, VectorBlock, open_vectors
 from cige.lexicon.vectors import PRESENT_FILE, VECTORS_FILE, HashIndex, VectorTable
 from cige.lexicon.word_blob import WORDS_FILE, WordBlob, finish_blob
 from cige.lexicon.word_rules import DUPLICATE, reason_to_refuse
+from cige.text.normalize import without_invisible
 
 _BLOCK = 4096
 DTYPE = "float16"  # of the vectors of a lexicon
@@ -144,7 +146,7 @@ def build_with_vectors(
     source = open_vectors(path)
     report = ReportBuilder(source=str(path), format=source.format)
     with new_folder(folder, kind=LEXICON) as (aside, facts):
-        blocks = source.blocks(report, on_progress)
+        blocks = map(_with_visible_words, source.blocks(report, on_progress))
         words = write_rows(blocks, aside, width=source.width, dtype=DTYPE, report=report, reason=reason_to_refuse)
         done = report.build(n_taken=len(words))
         if not done.n_taken:
@@ -155,6 +157,11 @@ def build_with_vectors(
         )
         UserChanges().save(aside)
     return done
+
+
+def _with_visible_words(block: VectorBlock) -> VectorBlock:
+    """The same rows, with words as lexicons find them: without invisible characters."""
+    return replace(block, words=list(map(without_invisible, block.words)))
 
 
 class RowFile:

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
+from cige.text.normalize import without_invisible
+
 MAX_ROW_LINES = 100  # of one row; a quote that is open for longer was forgotten
 # What the columns of a word list are called in a header, in English and Chinese.
 COLUMNS = ("word", "label", "mode")
@@ -125,7 +127,7 @@ def column_names(cells: Sequence[str], *, is_header: bool = False) -> list[str]:
     Args:
         is_header: whether these are known to be names of columns.
     """
-    written = [cell.strip().lower() for cell in cells]
+    written = [without_invisible(cell).strip().lower() for cell in cells]
     names = list(cells)
     for name in dict.fromkeys(HEADERS.values()):
         places = [k for k, cell in enumerate(written) if HEADERS.get(cell) == name]
@@ -162,7 +164,7 @@ def looks_like_header(cells: Sequence[str]) -> bool:
     named = cells[1:2] if has_label and cells[2:] == ["type"] else cells[1:]
     if any(cell.lower() in HEADERS for cell in named):
         return True
-    first = cells[0].lower()
+    first = without_invisible(cells[0]).strip().lower()
     if "word" in column_names(cells) and _is_wide(cells):
         return True
     is_name = HEADERS.get(first) == "word" or first.endswith(_ENDS)

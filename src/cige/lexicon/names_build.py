@@ -20,7 +20,7 @@ from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.names_list import NamesList, check_number_of_kinds
 from cige.lexicon.text_file import read_text_lines
 from cige.lexicon.word_rules import reason_to_refuse
-from cige.text.normalize import normalize
+from cige.text.normalize import normalize, without_invisible
 
 _BLOCK_LINES = 2000  # lines whose words are looked up at once
 _NAME_TAGS = ("nr", "ns", "nt", "nz")  # jieba's tags of persons, places, organisations and other proper nouns
@@ -74,7 +74,7 @@ def read_rows(path: str | os.PathLike[str]) -> Iterable[tuple[str, str, str]]:
     for number, line, cells in _rows_of(path):
         if len(cells) != 3:
             raise LexiconError(f"{path}, line {number}: {line!r}; expected a name, its type and its source")
-        yield normalize(cells[0].strip()), cells[1], cells[2]
+        yield normalize(without_invisible(cells[0]).strip()), cells[1], cells[2]
 
 
 def _rows_of(path: str | os.PathLike[str]) -> Iterator[tuple[int, str, list[str]]]:

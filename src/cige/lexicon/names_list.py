@@ -22,7 +22,7 @@ from cige.errors import LexiconError, WordListWarning
 from cige.lexicon.lexicon import Lexicon
 from cige.lexicon.storage import new_file
 from cige.lexicon.word_rules import NOT_UTF8, reason_to_refuse
-from cige.text.normalize import normalize
+from cige.text.normalize import normalize, without_invisible
 
 MAX_GAZETTEERS = 30  # each has a bit of an int32, whose first bit is that of the lexicon
 _FACTS = ("version", "date")
@@ -54,7 +54,7 @@ def with_lists(base: Lexicon, gazetteers: Sequence[Sequence[str]]) -> tuple[Lexi
     """Like `with_gazetteers`, for lists of normalised words in memory."""
     if len(gazetteers) > MAX_GAZETTEERS:
         raise LexiconError(f"{len(gazetteers)} gazetteers; expected at most {MAX_GAZETTEERS}")
-    lists = [list(base), *gazetteers]
+    lists = [[without_invisible(word) for word in group] for group in (list(base), *gazetteers)]
     words = list(dict.fromkeys(word for group in (*lists[1:], lists[0]) for word in group))
     counts = None
     if base.count(0) is not None:
@@ -134,7 +134,7 @@ class NamesList:
             if not line.strip():
                 continue
             word, _, written = line.partition("\t")
-            word = normalize(word.strip())
+            word = normalize(without_invisible(word).strip())
             given = kinds_of.get(written)
             if given is None:
                 parts = (kind.strip() for kind in written.split("\t")[0].split(","))
